@@ -158,7 +158,7 @@ def _minimise_together(function: Function, start: Point, settings: BfgsSettings,
     """
     value, *gradient = function.value_and_gradient(*start)
     begun = Watch(late=runs_ahead(value))
-    finite = begun.newest(torch.isfinite(value))
+    finite = begun(torch.isfinite(value))
     end = _go_down(function, start, value, side_by_side(gradient), settings, budget)
     if budget is not None and budget.exhausted:
         return end
@@ -202,7 +202,7 @@ def _round_by_round(
     trees: Tensor | slice = slice(None)
     watch = Watch(late=runs_ahead(ended))
     while not (budget is not None and budget.exhausted):
-        moving = watch.newest(state.moving)
+        moving = watch(state.moving)
         left = None if moving is None else torch.nonzero(moving)[:, 0]
         if left is not None and len(left) < len(state.f):
             ended[trees], loss[trees] = state.x, state.f

@@ -204,7 +204,7 @@ def minimise(
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
         if watch.late and taken_now > 1:
-            watch.send(state.moving, taken_now)
+            watch.send(state.moving)
         moving = watch.known() if watch.late else state.moving
         left = None if moving is None else torch.nonzero(moving)[:, 0]
         ended = over or number >= last or (left is not None and len(left) == 0)

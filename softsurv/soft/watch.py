@@ -1,4 +1,4 @@
-"""What the host knows of a device that it does not wait for: which trees are moving, a round or more ago."""
+"""What the host knows of a device that it does not wait for: which trees are moving, a round ago."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 LOOK_EVERY = 4
-"""Rounds that the host may be ahead of a device at most, and rounds between calls of ``on_round``."""
+"""Rounds that are recorded as one, and rounds between calls of ``on_round``."""
 
 _ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
 
@@ -37,7 +37,6 @@ class _Copy:
 
     mask: Tensor
     event: torch.cuda.Event | None
-    rounds: int  # that were taken before it
     kept: Tensor | None = None  # places of the trees that have stayed in the stack since
 
     @property
@@ -47,38 +46,30 @@ class _Copy:
 
 
 class Watch:
-    """Tells the host which trees are moving, without waiting for a device.
+    """Tells the host which trees are moving, without waiting for a device, of which it is one look ahead at most.
 
     On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
-    stay a round or more, which changes nothing but time.
+    stay a round more, which changes nothing but time.
     """
 
     def __init__(self, late: bool) -> None:
         self.late = late
         self.copies: list[_Copy] = []
 
-    def __call__(self, mask: Tensor, rounds: int = 1) -> Tensor | None:
-        """The mask (m,) on the host, or None before there is an answer; ``rounds`` were taken since the last look."""
-        if not self.late:
-            return mask
-        arrived = self._newest(lambda: sum(copy.rounds for copy in self.copies) >= LOOK_EVERY)
-        self.send(mask, rounds)
-        return arrived
-
-    def send(self, mask: Tensor, rounds: int = 1) -> None:
-        """Start the copy of a mask that :meth:`known` is to tell of; ``rounds`` were taken since the last one."""
-        copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
-        event = torch.cuda.Event() if mask.is_cuda else None
-        if event is not None:
-            event.record(torch.cuda.current_stream(mask.device))
-        self.copies.append(_Copy(copy, event, rounds))
-
-    def newest(self, mask: Tensor) -> Tensor | None:
+    def __call__(self, mask: Tensor) -> Tensor | None:
         """The mask (m,) of the host itself; of a device, the newest that has arrived once this one is on its way."""
         if not self.late:
             return mask
         self.send(mask)
         return self.known()
+
+    def send(self, mask: Tensor) -> None:
+        """Start the copy of a mask that :meth:`known` is to tell of."""
+        copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
+        event = torch.cuda.Event() if mask.is_cuda else None
+        if event is not None:
+            event.record(torch.cuda.current_stream(mask.device))
+        self.copies.append(_Copy(copy, event))
 
     def known(self) -> Tensor | None:
         """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""

@@ -155,8 +155,8 @@ def test_where_each_look_is_late_a_tree_stays_one_round(tools, monkeypatch):
     objective, start, settings = uneven(tools)
     expected, send = minimise_dense(objective, start, settings), Watch.send
 
-    def slowly(self, mask, rounds=1):
-        send(self, mask, rounds)
+    def slowly(self, mask):
+        send(self, mask)
         self.copies[-1] = replace(self.copies[-1], event=Slow())
 
     monkeypatch.setattr(Watch, "send", slowly)

@@ -151,7 +151,16 @@ def test_the_group_lasso_does_not_wait(tools, as_on_a_device):
     assert lasso.thresholds.shape == (3, objective.columns - 1)  # once for a lasso
     with Waits() as waits:
         fit_sparse(objective, routing, leaves, lasso, max_iterations=20)
-    assert waits.seen <= {("_local_scalar_dense", "fit_sparse")}, waits.seen  # of a copy
+    assert waits.seen == {("nonzero", "fit_sparse")}, waits.seen  # of a copy
+
+
+def test_the_group_lasso_does_not_wait_where_trees_leave(tools, as_on_a_device):
+    objective, routing, leaves = stack(tools, "weibull")
+    lasso = GroupLasso(torch.arange(objective.columns - 1), torch.tensor([0.05, 50.0, 0.2], dtype=torch.float64))
+    assert lasso.thresholds.shape == (3, objective.columns - 1)
+    with Waits() as waits:
+        fit_sparse(objective, routing, leaves, lasso, max_iterations=100)
+    assert waits.seen == {("nonzero", "fit_sparse")}, waits.seen
 
 
 def test_empty_branches_are_collapsed_without_waiting(tools, as_on_a_device):
@@ -198,8 +207,8 @@ def test_a_look_that_never_arrives_in_time_costs_one_round(tools, monkeypatch):
         minimise(objective, (routing, leaves), rule, metric)
     send = Watch.send
 
-    def slowly(self, mask, rounds=1):
-        send(self, mask, rounds)
+    def slowly(self, mask):
+        send(self, mask)
         self.copies[-1] = replace(self.copies[-1], event=Slow())
 
     monkeypatch.setattr(Watch, "send", slowly)
