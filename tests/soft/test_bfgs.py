@@ -86,9 +86,6 @@ def test_an_exhausted_budget_returns_the_start():
 
 def test_several_tensors_are_parts_of_one_point():
     class Two(Rosenbrock):
-        def take(self, trees):
-            return Two(self.steepness[trees])
-
         def value_and_gradient(self, a, b):
             value, gradient = super().value_and_gradient(torch.cat([a, b], 1))
             return value, gradient[:, :1], gradient[:, 1:]

@@ -6,6 +6,7 @@ The operators that make a host wait are known by name, so a look at every operat
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from oracles.looks import Slow, Waits
@@ -17,11 +18,12 @@ from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.metrics.stacked import StackedFold
-from softsurv.soft import gram, problem
+from softsurv.soft import gram, logistic, problem
 from softsurv.soft.bfgs import BfgsSettings
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.group_lasso import GroupLasso, fit_sparse
+from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
@@ -181,6 +183,23 @@ def test_a_late_look_changes_only_the_time(tools):
     with never_waiting():
         late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
     torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
+
+
+def test_a_late_look_costs_no_step_of_a_regression(tools, monkeypatch):
+    """Of the seven or so that the regressions of branch nodes take."""
+    rng, calls, value = np.random.default_rng(0), [], logistic._value
+    design = torch.cat([torch.ones(1, 80, 1), torch.tensor(rng.standard_normal((1, 80, 3)))], -1).double()
+    labels = (design[:, None, :, 1] + torch.tensor(rng.standard_normal((2, 2, 80))) > 0).double()
+    mass, ridge = torch.full((2, 2, 80), 1 / 80).double(), torch.full((2, 2, 1), 1e-3).double()
+    monkeypatch.setattr(logistic, "_value", lambda *given: calls.append(1) or value(*given))
+    with operators_alone():
+        expected = fit_logistic(design, mass, labels, ridge)
+        steps = len(calls)
+        with never_waiting():
+            found = fit_logistic(design, mass, labels, ridge)
+    assert 4 <= steps <= 10
+    assert len(calls) == 2 * steps
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("steps", [3, 6, 7, 20])
