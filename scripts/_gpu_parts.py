@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,15 +17,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from _gpu_fits import wait
 from numpy.typing import NDArray
 from torch.nn.functional import pad
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the counter of operators
 from oracles.operators import Operators
 
+import softsurv
 from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.hazards import get_family
 from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold, measure_on_device
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import fit_many
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
@@ -121,6 +125,27 @@ def measures(data: SurvivalData, device: torch.device) -> Part:
     return run
 
 
+def measures_by_cause(data: SurvivalData, device: torch.device) -> Part:
+    """The same of one split's held-out rows, every third event of another cause."""
+    cause = np.where(data.event.numpy(), 1 + (np.arange(data.n) % 3 == 0), 0)
+    train, test = SurvivalData(data.X, data.time.numpy(), cause=cause).split(0.4, seed=0)
+    dense = {"max_terms": None, "leaf": "loglogistic", "depth": 2, "shrinkage": 3.0, "routing_l2": 1.0, "max_iter": 30}
+    settings = [dense | {"l2": ridge, "init": "random", "device": str(device)} for ridge in np.logspace(-1, 1, TRIALS)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trees = [of_rows[0] for of_rows in softsurv.fit_many(train, settings=settings).estimators]
+    first = trees[0]
+    known = TrainingTimes(first.censoring_, first.time_floor_, first.horizon_)
+    rows = HeldOut(test, first._prepare(test.X).x, known, first.tree_.leaves)
+
+    def run() -> int:
+        if device.type == "cpu":
+            return len([tree.evaluate(test) for tree in trees])
+        return len(measure_stacks([rows], [[tree._trees] for tree in trees]))
+
+    return run
+
+
 def streaming(data: SurvivalData, device: torch.device) -> Part:
     """Rows in a pass over the chunks of a table, of which a tenth lies in a file."""
     n, chunk = 400_000, 50_000
@@ -172,6 +197,7 @@ PARTS: dict[str, Callable[[SurvivalData, torch.device], Part]] = {
     "k-means starts": clusters,
     "log-rank starts": logrank,
     "measures, trees": measures,
+    "measures by cause, trees": measures_by_cause,
     "streaming, rows of a pass": streaming,
     "study in one batch, trials": whole_study,
 }
@@ -184,16 +210,9 @@ def rate(part: Part, device: torch.device, repeats: int) -> float:
     for _ in range(repeats):
         began = time.perf_counter()
         units = part()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
+        wait(device)
         best = max(best, units / (time.perf_counter() - began))
     return best
-
-
-def wait(device: torch.device) -> None:
-    """Until the device has done what it was asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 def launches_a_second(device: torch.device) -> float:
