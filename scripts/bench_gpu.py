@@ -33,8 +33,9 @@ from softsurv.soft.parallel import one_core_each
 EXPLAINED = """Made by [bench_gpu.py](../bench_gpu.py), which says what is measured. First fits a second of joint
 training, 60 quasi-Newton steps at most, float64, 20 features; then units a second of what a study is
 made of, by wall clock: what else the machine did slows it; then the share of what the device allows (launches a second,
-bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of the stack; operators
-that narrow the stack count in. A CPU trains by compiled loops instead. Last what is asked of an H200."""
+bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of all trees; the copy
+by which the host learns which of them move counts in. A CPU trains by compiled loops instead. Last what is asked of an
+H200."""
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
