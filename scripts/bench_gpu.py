@@ -35,7 +35,7 @@ training, 60 quasi-Newton steps at most, float64, 20 features; then units a seco
 made of, by wall clock: what else the machine did slows it; then the share of what the device allows (launches a second,
 bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of all trees; the copy
 by which the host learns which of them move counts in. A CPU trains by compiled loops instead. Last what is asked of an
-H200."""
+H200; of the CPU the fits alone, timed on at most 40 of them."""
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
