@@ -105,7 +105,7 @@ class GroupLasso:
 
 
 @dataclass
-class _State:
+class _LassoState:
     at: Pair
     ahead: Pair
     best: Tensor  # (m,) penalised objective
@@ -114,11 +114,11 @@ class _State:
     quiet: Tensor  # (m,) rounds in a row that gained little
     halvings: Tensor  # (m,) of this step
 
-    def take(self, trees: Tensor) -> _State:
+    def take(self, trees: Tensor) -> _LassoState:
         """The trees (r,) of the stack."""
         at, ahead = ((taken(r, trees), taken(b, trees)) for r, b in (self.at, self.ahead))
         others = (taken(value, trees) for value in (self.best, self.momentum, self.step, self.quiet, self.halvings))
-        return _State(at, ahead, *others)
+        return _LassoState(at, ahead, *others)
 
 
 def fit_sparse(
@@ -137,7 +137,7 @@ def fit_sparse(
     """
     best = objective.value(routing, leaves) + lasso.value(routing, leaves)
     one, zero = torch.ones_like(lasso.strength), torch.zeros_like(lasso.strength)
-    state = _State((routing, leaves), (routing, leaves), best, one, one, zero, zero)
+    state = _LassoState((routing, leaves), (routing, leaves), best, one, one, zero, zero)
     ended, rows = (routing.clone(), leaves.clone(), best.clone()), torch.arange(len(best), device=best.device)
     watch = Watch(late=runs_ahead(best))
     for _ in range(2 * max_iterations):
@@ -154,13 +154,13 @@ def fit_sparse(
     return ended
 
 
-def _put(ended: tuple[Tensor, Tensor, Tensor], rows: Tensor, state: _State) -> None:
+def _put(ended: tuple[Tensor, Tensor, Tensor], rows: Tensor, state: _LassoState) -> None:
     """Write where the trees of a state are, and their objectives, in their rows (m,) of the whole stack."""
     for whole, part in zip(ended, (*state.at, state.best), strict=True):
         whole[rows] = part
 
 
-def _advance(state: _State, objective: Objective, lasso: GroupLasso, tolerance: float) -> None:
+def _advance(state: _LassoState, objective: Objective, lasso: GroupLasso, tolerance: float) -> None:
     """One step of every tree."""
     at, ahead, best, momentum = state.at, state.ahead, state.best, state.momentum
     value, *gradient = objective.value_and_gradient(*ahead)
