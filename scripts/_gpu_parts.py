@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,18 +17,22 @@ from typing import Any
 
 import numpy as np
 import torch
+from _gpu_fits import wait
 from numpy.typing import NDArray
 from torch.nn.functional import pad
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the counter of operators
 from oracles.operators import Operators
 
+import softsurv
 from softsurv import SoftSurvivalTree, SurvivalData
+from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
 from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold, measure_on_device
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import fit_many
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.soft.optimisers import ALONE, LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.recipe import Candidate, Recipe
@@ -39,7 +44,7 @@ from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
-from softsurv.soft.watch import never_waiting
+from softsurv.soft.watch import LOOK_EVERY, never_waiting
 from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
@@ -121,6 +126,27 @@ def measures(data: SurvivalData, device: torch.device) -> Part:
     return run
 
 
+def measures_by_cause(data: SurvivalData, device: torch.device) -> Part:
+    """The same of one split's held-out rows, every third event of another cause."""
+    cause = np.where(data.event.numpy(), 1 + (np.arange(data.n) % 3 == 0), 0)
+    train, test = survival_data(data.X, time=data.time.numpy(), cause=cause).split(0.4, seed=0)
+    dense = {"max_terms": None, "leaf": "loglogistic", "depth": 2, "shrinkage": 3.0, "routing_l2": 1.0, "max_iter": 30}
+    settings = [dense | {"l2": ridge, "init": "random", "device": str(device)} for ridge in np.logspace(-1, 1, TRIALS)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trees = [of_rows[0] for of_rows in softsurv.fit_many(train, settings=settings).estimators]
+    first = trees[0]
+    known = TrainingTimes(first.censoring_, first.time_floor_, first.horizon_)
+    rows = HeldOut(test, first._prepare(test.X).x, known, first.tree_.leaves)
+
+    def run() -> int:
+        if device.type == "cpu":
+            return len([tree.evaluate(test) for tree in trees])
+        return len(measure_stacks([rows], [[tree._trees] for tree in trees]))
+
+    return run
+
+
 def streaming(data: SurvivalData, device: torch.device) -> Part:
     """Rows in a pass over the chunks of a table, of which a tenth lies in a file."""
     n, chunk = 400_000, 50_000
@@ -172,6 +198,7 @@ PARTS: dict[str, Callable[[SurvivalData, torch.device], Part]] = {
     "k-means starts": clusters,
     "log-rank starts": logrank,
     "measures, trees": measures,
+    "measures by cause, trees": measures_by_cause,
     "streaming, rows of a pass": streaming,
     "study in one batch, trials": whole_study,
 }
@@ -184,16 +211,9 @@ def rate(part: Part, device: torch.device, repeats: int) -> float:
     for _ in range(repeats):
         began = time.perf_counter()
         units = part()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
+        wait(device)
         best = max(best, units / (time.perf_counter() - began))
     return best
-
-
-def wait(device: torch.device) -> None:
-    """Until the device has done what it was asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 def launches_a_second(device: torch.device) -> float:
@@ -233,19 +253,18 @@ def graphs(on: bool) -> Iterator[None]:
         os.environ.pop(SWITCH) if before is None else os.environ.update({SWITCH: before})
 
 
-class Counted:
-    """An objective that counts its evaluations."""
+class RoundsLeft:
+    """Ends a minimisation after some rounds, in the place of a time limit: no tree stops before, so none leaves."""
 
-    def __init__(self, objective: Any, calls: list[int]) -> None:
-        self.objective, self.calls = objective, calls
+    exhausted = False
 
-    def value_and_gradient(self, *point: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        self.calls.append(len(point[0]))
-        found: tuple[torch.Tensor, ...] = self.objective.value_and_gradient(*point)
-        return found
+    def __init__(self, rounds: int, at_once: int) -> None:
+        self.left, self.alone, self.at_once = rounds, ALONE, at_once
 
-    def take(self, trees: torch.Tensor) -> Counted:
-        return Counted(self.objective.take(trees), self.calls)
+    def end_unless(self, pace: float) -> bool:
+        """Whether there are rounds left after those that were just taken."""
+        self.left, self.alone = self.left - (1 if self.alone > 0 else self.at_once), self.alone - 1
+        return self.left > 0
 
 
 def share_of_the_limit(
@@ -253,26 +272,26 @@ def share_of_the_limit(
 ) -> dict[str, float]:
     """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible.
 
-    A round is an evaluation of the stack, also where steps are halved. What narrows the stack counts in. With
-    ``graph`` four rounds are one launch of a CUDA graph; the operators are those that it holds.
+    A round is an evaluation of all trees, also where steps are halved. With ``graph`` four rounds are one launch of a
+    CUDA graph; the operators are those that it holds.
     """
     device, found = start[0].device, []
-    lengths = GRAPH_ROUNDS if graph else ROUNDS
-    for steps in lengths:
-        settings, calls = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0), list[int]()
+    endless = LbfgsSettings(max_iterations=10_000, ftol=0.0, gtol=0.0)
+    for rounds in GRAPH_ROUNDS if graph else ROUNDS:
 
-        def run(function: Any = objective, settings: LbfgsSettings = settings) -> None:
+        def run(at_once: int, rounds: int = rounds) -> None:
             with operators_alone(), never_waiting():
-                minimise(function, start, settings, metric)
+                minimise(objective, start, endless, metric, RoundsLeft(rounds, at_once))  # type: ignore[arg-type]
             wait(device)
 
         with graphs(False), Operators(large=1) as counted:
-            run(Counted(objective, calls))
+            run(1)
+        at_once = LOOK_EVERY if graph else 1
         with graphs(graph):
-            run()  # libraries are loaded, graphs take their memory
+            run(at_once)  # libraries are loaded, graphs take their memory
             began = time.perf_counter()
-            run()
-        found.append((time.perf_counter() - began, counted.total, 8 * counted.moved, len(calls)))
+            run(at_once)
+        found.append((time.perf_counter() - began, counted.total, 8 * counted.moved, rounds))
     *apart, rounds = (long - short for short, long in zip(*found, strict=True))
     seconds, operators, moved = (one / rounds for one in apart)
     least = max(operators / launches_a_second(device), moved / bytes_a_second(device))

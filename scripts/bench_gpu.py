@@ -4,8 +4,9 @@
     python scripts/bench_gpu.py --quick               # a few cells, under a minute
     python scripts/bench_gpu.py --markdown table.md
 
-Three tables: fits of joint training, what a study is made of (`_gpu_parts.py`), and the share of what the device allows
-(operators over its launch rate, bytes moved over its bandwidth) that a round of L-BFGS by operators reaches.
+Four tables: fits of joint training, what a study is made of (`_gpu_parts.py`), the share of what the device allows
+(operators over its launch rate, bytes moved over its bandwidth) that a round of L-BFGS by operators reaches, and what
+is asked of an H200 (`_gpu_goals.py`), which takes a device; without one the table says so.
 
 A fit is a joint training of 60 quasi-Newton steps at most from a random start, float64, 20 features. On the CPU a stack
 is cut into parts that fill the caches, one thread a part, and is timed on at most --cpu-trees of its trees, as the
@@ -17,39 +18,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import torch
+from _gpu_fits import NONE, Bench, simulate
+from _gpu_goals import goals
 from _gpu_parts import PARTS, rate, share_of_the_limit
 from _machine import machine_line
 
-from softsurv.data.survival_data import SurvivalData
-from softsurv.hazards import get_family
-from softsurv.soft.capacity import stack_size
-from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
-from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, minimise
-from softsurv.soft.parallel import map_parts, one_core_each
-from softsurv.soft.penalties import Penalties
-from softsurv.soft.precondition import GramMetric
-from softsurv.soft.problem import make_problem
-from softsurv.soft.recipe import Training
-from softsurv.soft.restricted import fit_leaves
-from softsurv.soft.starts import initial_leaves, random_routing
+from softsurv.soft.parallel import one_core_each
 
-FEATURES = 20
-TRAINING = Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-7))
-NONE = "not measured"
 EXPLAINED = """Made by [bench_gpu.py](../bench_gpu.py), which says what is measured. First fits a second of joint
 training, 60 quasi-Newton steps at most, float64, 20 features; then units a second of what a study is
-made of, by wall clock: what else the machine did slows it; last the share of what the device allows (launches a second,
-bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of the stack; operators
-that narrow the stack count in. A CPU trains by compiled loops instead."""
+made of, by wall clock: what else the machine did slows it; then the share of what the device allows (launches a second,
+bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of all trees; the copy
+by which the host learns which of them move counts in. A CPU trains by compiled loops instead. Last what is asked of an
+H200; of the CPU the fits alone, timed on at most 40 of them."""
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
@@ -74,62 +60,17 @@ LIMITS = [Cell(trees, 700, 2, family) for trees in (20, 500) for family in ("log
 QUICK = [Cell(trees, 300, depth, "loglogistic") for trees, depth in product((1, 20), (1, 2))]
 
 
-def simulate(rows: int, seed: int = 0) -> SurvivalData:
-    """Weibull times through a split; a third of the rows is censored."""
-    rng = np.random.default_rng(seed)
-    x = rng.random((rows, FEATURES))
-    event_time = np.exp(-2 * x[:, 0] * (x[:, 1] > 0.5)) * rng.weibull(1.3, rows) + 1e-4
-    censoring = rng.exponential(2.0, rows)
-    return SurvivalData(pd.DataFrame(x), np.minimum(event_time, censoring), event_time <= censoring)
-
-
-class Bench:
-    """Everything that training a cell needs, made before the clock starts."""
-
-    def __init__(self, cell: Cell, trees: int, device: torch.device) -> None:
-        data, family = simulate(cell.rows), get_family(cell.family)
-        problem = make_problem(data, family, n_trees=trees, device=device)
-        one = problem.weight.new_full((trees,), 1 / cell.rows)
-        anchor = fit_single_leaf(make_problem(data, family, device=device), one[:1]).point[0].expand(trees, -1, -1)
-        self.objective = Objective(problem, cell.depth, Penalties(0 * one, one, 0.1 * one, anchor, 0 * one))
-        self.routing = random_routing(data.x.numpy(), cell.depth, range(trees)).to(anchor)
-        leaves = initial_leaves(anchor, cell.depth, list(range(trees)))
-        self.leaves = fit_leaves(self.objective, self.routing, leaves, FIRST_LEAVES)
-        self.metric = GramMetric(problem, 2**cell.depth - 1, 2**cell.depth)
-        size = stack_size(cell.rows, 2**cell.depth, FEATURES + 1, device)
-        self.parts = [slice(first, min(first + size, trees)) for first in range(0, trees, size)]
-        self.device = device
-
-    def run(self, workers: int) -> tuple[float, torch.Tensor]:
-        """Seconds to train all trees, and their objectives."""
-        everyone = torch.arange(len(self.routing), device=self.device)
-
-        def fit(part: slice) -> torch.Tensor:
-            rows = everyone[part]
-            start, metric = (self.routing[rows], self.leaves[rows]), self.metric.take(rows)
-            return minimise(self.objective.take(rows), start, TRAINING.joint, metric).loss
-
-        self._wait()
-        started = time.perf_counter()
-        objectives = torch.cat(map_parts(fit, self.parts, workers))
-        self._wait()
-        return time.perf_counter() - started, objectives.cpu()
-
-    def _wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-
-
 def measure(cell: Cell, repeats: int, cpu_trees: int) -> dict[str, str]:
     """One row of the table."""
-    on_cpu = Bench(cell, min(cell.trees, cpu_trees), torch.device("cpu"))
+    data = simulate(cell.rows)
+    on_cpu = Bench(data, cell.family, cell.depth, min(cell.trees, cpu_trees), torch.device("cpu"))
     with one_core_each() as workers:
         runs = [on_cpu.run(workers) for _ in range(repeats)]
     cpu = len(on_cpu.routing) / min(seconds for seconds, _ in runs)
     row = {name: str(value) for name, value in vars(cell).items()} | {"CPU fits/s": f"{cpu:.1f}"}
     if not torch.cuda.is_available():
         return row | {"GPU fits/s": NONE, "GPU / CPU": NONE, "median difference": NONE}
-    on_gpu = Bench(cell, cell.trees, torch.device("cuda"))
+    on_gpu = Bench(data, cell.family, cell.depth, cell.trees, torch.device("cuda"))
     on_gpu.run(1)  # kernels and memory pools are made once
     gpu_runs = [on_gpu.run(1) for _ in range(repeats)]
     gpu = cell.trees / min(seconds for seconds, _ in gpu_runs)
@@ -155,7 +96,8 @@ def measure_part(name: str, repeats: int) -> dict[str, str]:
 
 def measure_limit(cell: Cell, way: str) -> dict[str, str]:
     """One row of the share of the physical limit, on a CPU, on CUDA, or there as a graph."""
-    bench = Bench(cell, cell.trees, torch.device(way.partition(",")[0]))
+    device = torch.device(way.partition(",")[0])
+    bench = Bench(simulate(cell.rows), cell.family, cell.depth, cell.trees, device)
     found = share_of_the_limit(bench.objective, (bench.routing, bench.leaves), bench.metric, way.endswith("graph"))
     return {name: str(value) for name, value in vars(cell).items()} | {
         "device": way,
@@ -214,7 +156,8 @@ def main() -> None:
         for way in ("cpu", "cuda", "cuda, graph") if torch.cuda.is_available() else ("cpu",):
             limits.append(measure_limit(cell, way))
             print("  ".join(limits[-1].values()), flush=True)
-    tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits)]
+    asked = goals(options.quick, options.cpu_trees)
+    tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits, asked)]
     print("\n\n".join(["", *tables, verdict(rows)]))
     if options.markdown is not None:
         load = f"CPU threads: {torch.get_num_threads()}; load of the machine {os.getloadavg()[1]:.0f}"

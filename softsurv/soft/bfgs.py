@@ -9,6 +9,7 @@ and to worse scores on held-out rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -34,9 +35,6 @@ LEAST_CURVATURE = 1e-10
 
 MAX_HALVINGS = 25
 """A step 3e-8 of the first trial or less: rounding, not the model, is what it meets there."""
-
-LOOK_EVERY = 4
-"""Rounds between looks at which trees have stopped."""
 
 MATRIX_BYTES = 2**30
 """Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
@@ -125,15 +123,12 @@ def minimise_dense(
     n_trees, at_once = len(start[0]), room_for(start)
     if at_once >= n_trees:
         return _minimise_together(function, start, settings, budget)
-    ended, loss = tuple(part.clone() for part in start), torch.full_like(start[0].flatten(1)[:, 0], torch.inf)
-    converged = torch.zeros(n_trees, dtype=torch.bool, device=loss.device)
-    for some in torch.arange(n_trees).split(at_once):
-        part = _minimise_together(function.take(some), tuple(taken(one, some) for one in start), settings, budget)
-        trees = some.to(loss.device)
-        for whole, found in zip(ended, part.point, strict=True):
-            whole[trees] = found
-        loss[trees], converged[trees] = part.loss, part.converged
-    return Minimum(ended, loss, converged)
+    parts = [
+        _minimise_together(function.take(some), tuple(taken(one, some) for one in start), settings, budget).tensors
+        for some in torch.arange(n_trees).split(at_once)
+    ]
+    *point, loss, converged = (torch.cat(of_parts) for of_parts in zip(*parts, strict=True))
+    return Minimum(tuple(point), loss, converged)
 
 
 def room_for(start: Point) -> int:
@@ -156,43 +151,72 @@ def room_for(start: Point) -> int:
 
 
 def _minimise_together(function: Function, start: Point, settings: BfgsSettings, budget: StopSignal | None) -> Minimum:
-    """Minimise the functions of trees whose matrices have room together."""
+    """Minimise the functions of trees whose matrices have room together.
+
+    Nelder and Mead's method works on the host. So trees whose start has no finite value wait until the others have
+    ended: by then the host knows of them without waiting for a device.
+    """
+    value, *gradient = function.value_and_gradient(*start)
+    begun = Watch(late=runs_ahead(value))
+    finite = begun(torch.isfinite(value))
+    end = _go_down(function, start, value, side_by_side(gradient), settings, budget)
+    if budget is not None and budget.exhausted:
+        return end
+    finite = begun.last() if finite is None else finite
+    if finite is None or bool(finite.all()):
+        return end
+    trees = torch.nonzero(~finite)[:, 0]
+    function, start = function.take(trees), tuple(taken(part, trees) for part in start)
+    start = where_finite(function, start, taken(value, trees))
+    value, *gradient = function.value_and_gradient(*start)
+    found = _go_down(function, start, value, side_by_side(gradient), settings, budget)
+    at = trees.to(value.device)
+    for whole, part in zip(end.tensors, found.tensors, strict=True):
+        whole[at] = part
+    return end
+
+
+def _go_down(
+    function: Function, start: Point, value: Tensor, gradient: Tensor, settings: BfgsSettings, budget: StopSignal | None
+) -> Minimum:
+    """Minimise from a start whose values (m,) and gradients (m, D) are known; without a value a tree stays there."""
     shapes = [part.shape[1:] for part in start]
-    start, value, gradient = _finite_start(function, start)
-    state = _begin(side_by_side(start), value, side_by_side(gradient), settings)
+    state = _begin(side_by_side(start), value, gradient, settings)
     rounds = function.compiled_rounds() if isinstance(function, ByNode) else None
-    if rounds is not None:
-        while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
-            rounds(tuple(arrays(*vars(state).values())), settings.limits)
-        return Minimum(apart(state.x, shapes), state.f, ~state.moving)
-    trees = torch.arange(len(value), device=value.device)
-    ended, loss, cut_off = state.x.clone(), value.clone(), torch.zeros_like(state.moving)
-    watch, done = Watch(late=runs_ahead(ended)), 0
+    if rounds is None:
+        return _round_by_round(function, state, shapes, settings, budget)
+    while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
+        rounds(tuple(arrays(*vars(state).values())), settings.limits)
+    return Minimum(apart(state.x, shapes), state.f, ~state.moving)
+
+
+def _round_by_round(
+    function: Function,
+    state: _Points,
+    shapes: Sequence[torch.Size],
+    settings: BfgsSettings,
+    budget: StopSignal | None,
+) -> Minimum:
+    """The same by operators: a tree leaves as soon as the host knows that it has stopped. Nothing is recorded here."""
+    ended, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
+    trees: Tensor | slice = slice(None)
+    watch = Watch(late=runs_ahead(ended))
     while not (budget is not None and budget.exhausted):
         moving = watch(state.moving)
-        if moving is not None and not bool(moving.any()):
-            break
+        left = None if moving is None else torch.nonzero(moving)[:, 0]
+        if left is not None and len(left) < len(state.f):
+            ended[trees], loss[trees] = state.x, state.f
+            if len(left) == 0:
+                break
+            here = left.to(ended.device, non_blocking=True)
+            trees = here if isinstance(trees, slice) else trees[here]
+            state, function = state.take(left), function.take(left)
+            watch.narrow(left)
         trial = state.x + state.step[:, None] * state.direction
         value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings)
-        done += 1
-        if done % LOOK_EVERY == 0 and moving is not None and not bool(moving.all()):
-            ended[trees], loss[trees] = state.x, state.f
-            kept = torch.nonzero(moving)[:, 0]
-            trees, state, function = taken(trees, kept), state.take(kept), function.take(kept)
-            watch.narrow(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
-
-
-def _finite_start(function: Function, start: Point) -> tuple[Point, Tensor, list[Tensor]]:
-    """A start of finite values, which waits for a device: Nelder and Mead's method works on the host."""
-    value, *gradient = function.value_and_gradient(*start)
-    if bool(torch.isfinite(value).all()):
-        return start, value, gradient
-    start = where_finite(function, start, value)
-    value, *gradient = function.value_and_gradient(*start)
-    return start, value, gradient
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _Points:

@@ -21,6 +21,9 @@ from softsurv.soft.restricted import Moves, fit_moves
 from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 
+QUIET = 5
+"""Rounds in a row that gain little, after which a tree stops."""
+
 Pair = tuple[Tensor, Tensor]
 """Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
 
@@ -73,7 +76,9 @@ class GroupLasso:
 
     def take(self, trees: Tensor) -> GroupLasso:
         """The penalty of some trees."""
-        return GroupLasso(self.groups, taken(self.strength, trees), self.n_causes)
+        some = GroupLasso(self.groups, taken(self.strength, trees), self.n_causes)
+        some.__dict__["thresholds"] = taken(self.thresholds, trees)  # to count columns anew would wait for a device
+        return some
 
     @cached_property
     def thresholds(self) -> Tensor:
@@ -99,6 +104,23 @@ class GroupLasso:
         return r, b
 
 
+@dataclass
+class _LassoState:
+    at: Pair
+    ahead: Pair
+    best: Tensor  # (m,) penalised objective
+    momentum: Tensor  # (m,)
+    step: Tensor  # (m,)
+    quiet: Tensor  # (m,) rounds in a row that gained little
+    halvings: Tensor  # (m,) of this step
+
+    def take(self, trees: Tensor) -> _LassoState:
+        """The trees (r,) of the stack."""
+        at, ahead = ((taken(r, trees), taken(b, trees)) for r, b in (self.at, self.ahead))
+        others = (taken(value, trees) for value in (self.best, self.momentum, self.step, self.quiet, self.halvings))
+        return _LassoState(at, ahead, *others)
+
+
 def fit_sparse(
     objective: Objective,
     routing: Tensor,  # (M, B, Q)
@@ -110,36 +132,53 @@ def fit_sparse(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,).
 
-    A round tries one step of every tree. A tree whose step is too long halves it and waits for the next round.
+    A round tries one step of every tree. A tree whose step is too long halves it and waits for the next round. A tree
+    leaves the stack as soon as the host knows that it has been quiet for some rounds.
     """
-    at: Pair = (routing, leaves)
-    ahead = at
-    momentum = torch.ones_like(lasso.strength)
-    step = torch.ones_like(momentum)
-    best = objective.value(*at) + lasso.value(*at)
-    quiet, halvings = torch.zeros_like(momentum), torch.zeros_like(momentum)
+    best = objective.value(routing, leaves) + lasso.value(routing, leaves)
+    one, zero = torch.ones_like(lasso.strength), torch.zeros_like(lasso.strength)
+    state = _LassoState((routing, leaves), (routing, leaves), best, one, one, zero, zero)
+    ended, rows = (routing.clone(), leaves.clone(), best.clone()), torch.arange(len(best), device=best.device)
     watch = Watch(late=runs_ahead(best))
     for _ in range(2 * max_iterations):
-        value, *gradient = objective.value_and_gradient(*ahead)
-        new, total, short = _trial(objective, lasso, ahead, value, (gradient[0], gradient[1]), step)
-        short = short & (halvings < MAX_HALVINGS)
-        halvings = torch.where(short, halvings + 1, 0.0)
-        rose = total > best
-        grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())
-        pull = torch.where(rose, 0.0, (momentum - 1) / grown)[:, None, None]
-        stays, waits = (rose | short)[:, None, None], short[:, None, None]
-        moved = (torch.where(stays, at[0], new[0]), torch.where(stays, at[1], new[1]))
-        next_at = (moved[0] + pull * (moved[0] - at[0]), moved[1] + pull * (moved[1] - at[1]))
-        ahead = (torch.where(waits, ahead[0], next_at[0]), torch.where(waits, ahead[1], next_at[1]))
-        momentum = torch.where(short, momentum, torch.where(rose, 1.0, grown))
-        still = rose | (best - total <= tolerance * best.abs().clamp(min=1.0))
-        quiet = torch.where(short, quiet, torch.where(still, quiet + 1, 0.0))
-        best, at = torch.where(rose | short, best, total), moved
-        step = step * torch.where(short, 0.5, STEP_UP)
-        moving = watch(quiet < 5)
-        if (moving is not None and not bool(moving.any())) or (budget is not None and budget.exhausted):
+        _advance(state, objective, lasso, tolerance)
+        moving = watch(state.quiet < QUIET)
+        left = None if moving is None else torch.nonzero(moving)[:, 0]
+        if (left is not None and len(left) == 0) or (budget is not None and budget.exhausted):
             break
-    return at[0], at[1], best
+        if left is not None and len(left) < len(rows):
+            _put(ended, rows, state)
+            rows, state, objective, lasso = taken(rows, left), state.take(left), objective.take(left), lasso.take(left)
+            watch.narrow(left)
+    _put(ended, rows, state)
+    return ended
+
+
+def _put(ended: tuple[Tensor, Tensor, Tensor], rows: Tensor, state: _LassoState) -> None:
+    """Write where the trees of a state are, and their objectives, in their rows (m,) of the whole stack."""
+    for whole, part in zip(ended, (*state.at, state.best), strict=True):
+        whole[rows] = part
+
+
+def _advance(state: _LassoState, objective: Objective, lasso: GroupLasso, tolerance: float) -> None:
+    """One step of every tree."""
+    at, ahead, best, momentum = state.at, state.ahead, state.best, state.momentum
+    value, *gradient = objective.value_and_gradient(*ahead)
+    new, total, short = _trial(objective, lasso, ahead, value, (gradient[0], gradient[1]), state.step)
+    short = short & (state.halvings < MAX_HALVINGS)
+    state.halvings = torch.where(short, state.halvings + 1, 0.0)
+    rose = total > best
+    grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())
+    pull = torch.where(rose, 0.0, (momentum - 1) / grown)[:, None, None]
+    stays, waits = (rose | short)[:, None, None], short[:, None, None]
+    moved = (torch.where(stays, at[0], new[0]), torch.where(stays, at[1], new[1]))
+    next_at = (moved[0] + pull * (moved[0] - at[0]), moved[1] + pull * (moved[1] - at[1]))
+    state.ahead = (torch.where(waits, ahead[0], next_at[0]), torch.where(waits, ahead[1], next_at[1]))
+    state.momentum = torch.where(short, momentum, torch.where(rose, 1.0, grown))
+    still = rose | (best - total <= tolerance * best.abs().clamp(min=1.0))
+    state.quiet = torch.where(short, state.quiet, torch.where(still, state.quiet + 1, 0.0))
+    state.best, state.at = torch.where(rose | short, best, total), moved
+    state.step = state.step * torch.where(short, 0.5, STEP_UP)
 
 
 def fit_named(

@@ -48,8 +48,8 @@ def _search(function: Function, start: Point, max_iterations: int) -> Point:
     sizes = [part.numel() for part in start]
 
     def placed(x: np.ndarray) -> Point:
-        parts = torch.as_tensor(x).to(start[0]).split(sizes)
-        return tuple(part.view_as(before) for part, before in zip(parts, start, strict=True))
+        parts = torch.as_tensor(x).split(sizes)
+        return tuple(part.view(before.shape).to(before) for part, before in zip(parts, start, strict=True))
 
     def value(x: np.ndarray) -> float:
         at = float(function.value_and_gradient(*placed(x))[0])

@@ -150,7 +150,7 @@ def nodec(
         improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
         waited = torch.where(moving & improved, 0, waited + 1)
         converged[trees] = waited >= settings.patience
-        known = watch(waited < settings.patience)  # on a device that of an earlier sweep, without a wait
+        known = watch(waited < settings.patience)  # on a device perhaps of the sweep before: it is not waited for
         left = trees if known is None else torch.nonzero(known)[:, 0]
         if len(left) == 0:
             break

@@ -2,7 +2,8 @@
 
 Each round evaluates all moving trees once. A tree whose trial fails the sufficient-decrease test shortens its
 step and waits; the others go on (Nocedal & Wright 2006, algorithms 3.1 and 7.4). Trees that have stopped
-leave the stack one by one, so a round costs what the trees still moving cost.
+leave the stack one by one, so a round costs what the trees still moving cost. A stack whose rounds are recorded as a
+graph (`replay.py`) is narrowed in steps instead, see :data:`NARROWER`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ ALONE = 2 * LOOK_EVERY
 """Rounds that are taken one by one before some are recorded: a minimisation of seven never has more than it needs."""
 
 NARROWER = 0.75
-"""Share of a stack's trees up to which it is narrowed on a device, where a narrower stack is recorded anew."""
+"""Share of a stack's trees up to which it is narrowed where its rounds are recorded.
+
+A narrower stack is recorded anew: some rounds by operators, a capture, and four rounds both ways to compare them. Were
+each tree to leave at once, the rounds of a hundred trees would be recorded a hundred times and hardly be replayed. In
+steps they are recorded 14 times at most, and four recorded rounds begin with at most 1 / NARROWER trees for each one
+that moves, a third more. Where nothing is recorded, and in rounds by operators before, a tree leaves as soon as the
+host knows.
+"""
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,11 @@ class Minimum:
     loss: Tensor
     converged: Tensor
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors of the point, the losses, and which converged."""
+        return *self.point, self.loss, self.converged
+
 
 @dataclass
 class _State:
@@ -176,14 +189,13 @@ def minimise(
         best[rows], loss[rows] = state.memory.x, state.f
         cut_off[rows] = state.taken >= settings.max_iterations
 
-    capture = capture_on(value.device)
-
     def rounds_of(function: Function, metric: Metric, state: _State, alone: int) -> Repeated:
         def rounds(count: int) -> None:
             look = watch.send if watch.late and count == 1 else None
             _take_rounds(function, metric, state, settings, shapes, count, look)
 
-        return Repeated(rounds, capture, state.tensors, (state.f, state.memory.x), LOOK_EVERY, alone)
+        results = state.f, state.memory.x
+        return Repeated(rounds, capture_on(state.f.device), state.tensors, results, LOOK_EVERY, alone)
 
     take_rounds, number = rounds_of(function, metric, state, ALONE), 0
     while number < last:
@@ -192,7 +204,7 @@ def minimise(
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
         if watch.late and taken_now > 1:
-            watch.send(state.moving, taken_now)
+            watch.send(state.moving)
         moving = watch.known() if watch.late else state.moving
         left = None if moving is None else torch.nonzero(moving)[:, 0]
         ended = over or number >= last or (left is not None and len(left) == 0)
@@ -201,14 +213,15 @@ def minimise(
             on_round(loss)
         if ended:
             break
-        most = NARROWER * len(state.f) if watch.late else len(state.f) - 1
+        most = NARROWER * len(state.f) if take_rounds.recorded else len(state.f) - 1
         if left is not None and len(left) <= most:
             keep_best()
             function, metric, state = function.take(left), metric.take(left), state.take(left)
             here = left.to(best.device, non_blocking=True)
             rows = here if isinstance(rows, slice) else rows[here]
             watch.narrow(left)
-            take_rounds = rounds_of(function, metric, state, LOOK_EVERY + -number % LOOK_EVERY)
+            alone = take_rounds.alone if take_rounds.alone > 0 else LOOK_EVERY + -number % LOOK_EVERY
+            take_rounds = rounds_of(function, metric, state, alone)
     keep_best()
     return Minimum(apart(best, shapes), loss, ~cut_off)
 

@@ -202,6 +202,11 @@ class Repeated:
         self.record: Work | None = None
         self.verdict: Verdict | None = None
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the next rounds are taken from a record, or are to be recorded."""
+        return self.capture is not None and self.alone <= 0
+
     def __call__(self) -> int:
         """Take one round or several, and return how many."""
         if self.capture is None or self.alone > 0:

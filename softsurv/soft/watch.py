@@ -1,4 +1,4 @@
-"""Which trees are moving, as far as the host knows without waiting for the device: the answer is some rounds old."""
+"""Which trees are moving, as far as the host knows without waiting for the device: the answer may be a round old."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 LOOK_EVERY = 4
-"""Most rounds by which the host may be ahead of a device, and the rounds between calls of ``on_round``."""
+"""Rounds that are recorded as one graph, and rounds between calls of ``on_round``."""
 
 _ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
 
@@ -37,7 +37,6 @@ class _Copy:
 
     mask: Tensor
     event: torch.cuda.Event | None
-    rounds: int  # that were taken before it
     kept: Tensor | None = None  # places of the trees that have stayed in the stack since
 
     @property
@@ -47,35 +46,38 @@ class _Copy:
 
 
 class Watch:
-    """Tells the host which trees are moving, without waiting for a device.
+    """Tells the host which trees are moving, without waiting for a device. The host is one look ahead of it at most.
 
-    On a device each call starts a copy of the mask and reads the newest copy that has arrived. A tree that has stopped
-    may therefore stay in the stack for some more rounds, which costs time and changes nothing else.
+    On a device each look starts a copy of the mask and reads the newest copy that has arrived. A tree that has stopped
+    may therefore stay in the stack for a round more, which costs time and changes nothing else.
     """
 
     def __init__(self, late: bool) -> None:
         self.late = late
         self.copies: list[_Copy] = []
 
-    def __call__(self, mask: Tensor, rounds: int = 1) -> Tensor | None:
-        """The mask (m,) on the host, or None before there is an answer; ``rounds`` were taken since the last look."""
+    def __call__(self, mask: Tensor) -> Tensor | None:
+        """The mask (m,) of the host itself; of a device, the newest that has arrived once this one is on its way."""
         if not self.late:
             return mask
-        arrived = self._newest(lambda: sum(copy.rounds for copy in self.copies) >= LOOK_EVERY)
-        self.send(mask, rounds)
-        return arrived
+        self.send(mask)
+        return self.known()
 
-    def send(self, mask: Tensor, rounds: int = 1) -> None:
-        """Start the copy of a mask that :meth:`known` is to tell of; ``rounds`` were taken since the last one."""
+    def send(self, mask: Tensor) -> None:
+        """Start the copy of a mask that :meth:`known` is to tell of."""
         copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
         event = torch.cuda.Event() if mask.is_cuda else None
         if event is not None:
             event.record(torch.cuda.current_stream(mask.device))
-        self.copies.append(_Copy(copy, event, rounds))
+        self.copies.append(_Copy(copy, event))
 
     def known(self) -> Tensor | None:
         """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""
         return self._newest(lambda: len(self.copies) > 1)
+
+    def last(self) -> Tensor | None:
+        """The newest mask (m,), for which the host waits where it has not arrived; None where none is under way."""
+        return self._newest(lambda: True)
 
     def _newest(self, waits: Callable[[], bool]) -> Tensor | None:
         """The newest copy that is complete; the host waits for one that is not, while it ``waits``."""

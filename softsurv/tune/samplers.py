@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import ExperimentalWarning
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study
@@ -14,8 +16,19 @@ from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.errors import InvalidParameterError
 
+
+def _tpe(seed: int) -> TPESampler:
+    """TPE that takes running trials for bad ones (the constant liar), so that trials of a batch keep apart.
+
+    It is optuna's default from version 5 on, and called experimental before.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return TPESampler(seed=seed, constant_liar=True)
+
+
 SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
-    "tpe": lambda seed: TPESampler(seed=seed),
+    "tpe": _tpe,
     "random": lambda seed: RandomSampler(seed=seed),
 }
 

@@ -135,13 +135,14 @@ class Stale:
 
 
 class Kept:
-    """Records as the recorder does, and counts replays."""
+    """Records as the recorder does, and counts records and their replays."""
 
     def __init__(self, recorder):
-        self.recorder, self.replays = recorder, 0
+        self.recorder, self.made, self.replays = recorder, 0, 0
 
     def __call__(self, work):
         record = self.recorder(work)
+        self.made += 1
 
         def replay():
             self.replays += 1
@@ -176,3 +177,19 @@ def test_training_with_a_right_replay_ends_where_it_ends_without(device, recwarn
     assert kept.replays > 1  # one to be compared, others that count
     assert not [one for one in recwarn if one.category is RuntimeWarning]
     torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=0)
+
+
+def test_a_stack_that_narrows_is_recorded_anew_and_ends_where_it_ends_without(device, recwarn):
+    """One of two trees stops among recorded rounds; without a record it leaves at once."""
+    objective, start, metric = joint_training(str(device))
+    rule = LbfgsSettings(max_iterations=80, ftol=1e-5)
+    with recording(no_room):
+        expected = minimise(objective, start, rule, metric)
+    kept = Kept(recorder(device))
+    with recording(kept):
+        found = minimise(objective, start, rule, metric)
+    assert kept.made == 2
+    assert kept.replays > 2
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=0)
+    assert torch.equal(found.converged, expected.converged)

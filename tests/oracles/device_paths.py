@@ -17,6 +17,7 @@ import torch
 from oracles.looks import Looks
 from oracles.rounds import Round, rounds_taken
 from oracles.spells import rows_of_kind
+from oracles.valleys import START, VALLEYS, WithHole
 from torch import Tensor
 
 from softsurv import SoftSurvivalTree, fit_many
@@ -26,7 +27,9 @@ from softsurv.hazards import get_family
 from softsurv.metrics.stacked import StackedFold
 from softsurv.nonparametric import censoring_survival
 from softsurv.soft import groups
+from softsurv.soft.bfgs import BfgsSettings, minimise_dense
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
+from softsurv.soft.group_lasso import GroupLasso, fit_sparse
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine
@@ -190,6 +193,29 @@ def rounds(device: str) -> list[Tensor]:
     return [found.loss, *found.point]
 
 
+def bfgs(device: str) -> list[Tensor]:
+    """Rounds of the paper's BFGS, from start to end: trees leave one by one, and one start has no value."""
+    start = START.clone()
+    start[1, 0] = 5.0005
+    found = minimise_dense(WithHole(VALLEYS.steepness.to(device)), (start.to(device),), BfgsSettings(max_iterations=40))
+    return [found.loss, *found.point]
+
+
+def lasso(device: str) -> list[Tensor]:
+    """Rounds of the group lasso: one tree comes to name nothing, and leaves the stack."""
+    objective, start, _ = joint_training(device)
+    strength = torch.tensor([0.05, 50.0], dtype=torch.float64)
+    penalty = GroupLasso(torch.arange(P).to(device), strength.to(device))
+    return list(fit_sparse(objective, *start, penalty, max_iterations=12, tolerance=1e-2))
+
+
+def paper(device: str) -> list[Tensor]:
+    """A tree by the paper's preset: NODEC-DR with BFGS."""
+    given = {"preset": "paper", "depth": 1, "leaf": "weibull", "n_restarts": 1, "max_iter": 1}
+    tree = SoftSurvivalTree(device=device, **given).fit(rows().take(np.arange(24)))
+    return [tree.tree_.routing.detach(), tree.tree_.leaves.detach()]
+
+
 def uneven_groups(device: str) -> list[Tensor]:
     """Rounds of some trees of two sets of rows, three of the one and one of the other: rows repeated, or lying once."""
     data = rows()
@@ -292,6 +318,6 @@ ONCE = {
 
 ALL = (
     measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds, uneven_groups,
-    rules, rules_of_causes,
+    bfgs, lasso, paper, rules, rules_of_causes,
 )  # fmt: skip
 PATHS: dict[str, Callable[[str], list[Tensor]]] = {one.__name__: one for one in ALL}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -18,17 +19,17 @@ class Round(NamedTuple):
 
 
 @contextmanager
-def rounds_taken() -> Iterator[list[Round]]:
-    """The rounds taken while this is open, but for those of a record; complete once it is closed.
+def rounds_taken(optimiser: ModuleType = optimisers) -> Iterator[list[Round]]:
+    """The rounds of an optimiser taken while this is open, but for those of a record; complete once it is closed.
 
     No device is asked before.
     """
-    found, seen, advance = [], [], optimisers._advance
+    found, seen, advance = [], [], optimiser._advance
 
     def counted(state, *given):
         seen.append((len(state.f), state.moving.sum()))
         advance(state, *given)
 
-    with patch.object(optimisers, "_advance", counted):
+    with patch.object(optimiser, "_advance", counted):
         yield found
     found += [Round(trees, int(moving)) for trees, moving in seen]

@@ -16,7 +16,7 @@ class Rosenbrock:
     steepness: torch.Tensor  # (M,)
 
     def take(self, trees):
-        return Rosenbrock(self.steepness[trees])
+        return type(self)(self.steepness[trees.to(self.steepness.device)])
 
     def value_and_gradient(self, x):  # (M, 2)
         a, b = x[:, 0], x[:, 1]
@@ -29,9 +29,6 @@ class Rosenbrock:
 @dataclass(frozen=True)
 class WithHole(Rosenbrock):
     """The same without a value where the first coordinate is above 5."""
-
-    def take(self, trees):
-        return WithHole(self.steepness[trees])
 
     def value_and_gradient(self, x):
         value, gradient = super().value_and_gradient(x)

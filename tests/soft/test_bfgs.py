@@ -1,8 +1,14 @@
 """BFGS with whole matrices and the simplex search: oracles are SciPy and closed forms."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from oracles.looks import Slow
+from oracles.rounds import rounds_taken
+from oracles.soft_stack import stack
 from oracles.valleys import START, TO_THE_END, VALLEYS, Rosenbrock, WithHole
 from scipy.optimize import minimize as scipy_minimise
 
@@ -11,6 +17,7 @@ from softsurv.soft import bfgs
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.watch import Watch, never_waiting
 from softsurv.stopping import StopSignal
 
 
@@ -79,9 +86,6 @@ def test_an_exhausted_budget_returns_the_start():
 
 def test_several_tensors_are_parts_of_one_point():
     class Two(Rosenbrock):
-        def take(self, trees):
-            return Two(self.steepness[trees])
-
         def value_and_gradient(self, a, b):
             value, gradient = super().value_and_gradient(torch.cat([a, b], 1))
             return value, gradient[:, :1], gradient[:, 1:]
@@ -120,3 +124,43 @@ def test_trees_of_an_objective_in_turn(tools, monkeypatch):
     in_turn = minimise_dense(objective, start, settings)
     for ours, theirs in zip((*in_turn.point, in_turn.loss), (*together.point, together.loss), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8)
+
+
+def uneven(tools):
+    """Trees of log-normal leaves, of two sets of rows: their rounds are not compiled as a whole."""
+    objective, routing, leaves = stack(tools, "lognormal", groups=2, trees=3)
+    return objective, (routing, leaves), BfgsSettings(max_iterations=40, accuracy=1e-3)
+
+
+@pytest.mark.parametrize("how", [nullcontext, operators_alone, never_waiting], ids=["cpu", "operators", "device"])
+def test_a_tree_leaves_as_soon_as_it_has_stopped(tools, how):
+    """Round by round the trees are those that move, on a device whose looks arrive in time too; each ends as alone."""
+    objective, start, settings = uneven(tools)
+    with how(), rounds_taken(bfgs) as rounds:
+        together = minimise_dense(objective, start, settings)
+    assert [one.trees for one in rounds] == [one.moving for one in rounds]
+    assert len({one.trees for one in rounds}) >= 5  # one by one
+    for k in range(len(together.loss)):
+        one = torch.tensor([k])
+        alone = minimise_dense(objective.take(one), tuple(part[one] for part in start), settings)
+        torch.testing.assert_close(together.loss[one], alone.loss, rtol=1e-6, atol=1e-8)
+        assert torch.equal(together.converged[one], alone.converged)
+
+
+def test_where_each_look_is_late_a_tree_stays_one_round(tools, monkeypatch):
+    """As where a device is behind its host, which waits for the look of the round before."""
+    objective, start, settings = uneven(tools)
+    expected, send = minimise_dense(objective, start, settings), Watch.send
+
+    def slowly(self, mask):
+        send(self, mask)
+        self.copies[-1] = replace(self.copies[-1], event=Slow())
+
+    monkeypatch.setattr(Watch, "send", slowly)
+    with never_waiting(), rounds_taken(bfgs) as rounds:
+        found = minimise_dense(objective, start, settings)
+    before = [len(expected.loss)] + [one.moving for one in rounds[:-1]]
+    assert [one.trees for one in rounds] == before
+    assert rounds[-1].moving == 0
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=1e-10)
+    assert torch.equal(found.converged, expected.converged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,11 @@ import torch
 from oracles.fold_stack import CPU, SHORT, folds_and_settings
 from oracles.soft_causes import objective_for, random_parameters, rows_of
 
+from softsurv.soft import group_lasso
 from softsurv.soft.fit_stack import fit_stack
-from softsurv.soft.group_lasso import GroupLasso, fit_named, fit_sparse, group_weights
+from softsurv.soft.group_lasso import QUIET, GroupLasso, fit_named, fit_sparse, group_weights
 from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.watch import never_waiting
 
 
 def test_a_group_lasso_takes_a_feature_out_of_the_whole_tree(tools):
@@ -85,6 +88,30 @@ def test_a_sparse_tree_is_a_minimum_and_strong_penalties_name_nothing(tools):
     for _ in range(20):
         near = [part + 1e-2 * torch.randn_like(part) for part in found]
         assert float(objective.value(*near)[0] + lasso.value(*near)[0]) > float(total[0]) - 1e-4
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["cpu", "device"])
+def test_a_tree_leaves_as_soon_as_it_has_been_quiet_and_ends_as_alone(tools, late, monkeypatch):
+    objective = tools.make_objective(tools.simulate(30), "weibull", 1, n_trees=4)
+    routing, leaves = tools.random_parameters(objective)
+    lasso = GroupLasso(torch.arange(3), torch.tensor([0.05, 50.0, 0.5, 0.2], dtype=torch.float64))
+    widths, moving, advance = [], [], group_lasso._advance
+
+    def counted(state, *given):
+        widths.append(len(state.best))
+        moving.append(int((state.quiet < QUIET).sum()))
+        advance(state, *given)
+
+    monkeypatch.setattr(group_lasso, "_advance", counted)
+    with never_waiting() if late else nullcontext():
+        *found, total = fit_sparse(objective, routing, leaves, lasso, max_iterations=150)
+    assert widths == moving
+    assert len(set(widths)) >= 3
+    for k in range(4):
+        one = torch.tensor([k])
+        *alone, own = fit_sparse(objective.take(one), routing[one], leaves[one], lasso.take(one), max_iterations=150)
+        torch.testing.assert_close(own, total[one], rtol=1e-9, atol=0)
+        torch.testing.assert_close(lasso.take(one).norms(*alone), lasso.norms(*found)[one], rtol=1e-5, atol=1e-7)
 
 
 def test_what_was_dropped_stays_out_while_the_rest_is_trained_on(tools):

@@ -1,10 +1,12 @@
 """Groups of trees that share rows: trees leave them one by one, and a stack gives what each tree gives alone."""
 
+import math
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
+from oracles.recorded import Again
 from oracles.rounds import rounds_taken
 from oracles.soft_stack import stack
 
@@ -17,10 +19,11 @@ from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import NARROWER, LbfgsSettings, minimise
+from softsurv.soft.optimisers import ALONE, NARROWER, LbfgsSettings, minimise
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import join_problems, make_problem
-from softsurv.soft.watch import never_waiting
+from softsurv.soft.replay import recording
+from softsurv.soft.watch import LOOK_EVERY, never_waiting
 
 RULE = LbfgsSettings(max_iterations=60, ftol=1e-6)
 UNEVEN = torch.tensor([0, 2, 3, 5, 6, 7, 8])
@@ -45,12 +48,40 @@ def test_a_tree_leaves_its_group_as_soon_as_it_has_converged(tools, family, oper
     assert found.converged.any()
 
 
-def test_on_a_device_a_stack_is_narrowed_to_what_moves_where_a_quarter_has_stopped(tools):
-    objective, start, metric = grouped(tools)
+@pytest.mark.parametrize("family", ["weibull", "lognormal"])
+def test_on_a_device_without_graphs_a_tree_leaves_as_soon_as_the_host_knows(tools, family):
+    objective, start, metric = grouped(tools, family)
     with never_waiting(), operators_alone(), rounds_taken() as rounds:
         minimise(objective, start, RULE, metric)
-    assert all(one.moving > NARROWER * one.trees for one in rounds)
-    assert len({one.trees for one in rounds}) >= 4
+    assert [one.trees for one in rounds] == [one.moving for one in rounds]
+    assert len({one.trees for one in rounds}) >= 5
+
+
+@pytest.mark.parametrize("family", ["weibull", "lognormal"])
+def test_recorded_rounds_take_at_most_a_third_more_trees(tools, family):
+    """One by one before; then four rounds begin with fewer than 4 / 3 trees for each one that moves."""
+    objective, start, metric = grouped(tools, family, trees=8)
+    rule, again = LbfgsSettings(max_iterations=80, ftol=1e-8), Again()
+    with never_waiting(), operators_alone(), recording(again), rounds_taken() as rounds:
+        found = minimise(objective, start, rule, metric)
+    first, later = rounds[:ALONE], rounds[ALONE:]
+    assert all(one.trees == one.moving for one in first)
+    fours = [later[k : k + LOOK_EVERY] for k in range(0, len(later), LOOK_EVERY)]
+    assert all(NARROWER * four[0].trees < four[0].moving for four in fours)
+    assert any(four[0].trees > four[0].moving for four in fours)  # in steps
+    needed = sum(one.moving for one in rounds)
+    at_most = needed + (LOOK_EVERY - 1) * len(found.loss)  # a tree that stops within four rounds stays for these
+    assert sum(one.trees for one in rounds) <= at_most / NARROWER
+    assert 2 <= again.made <= 1 + math.log(len(found.loss)) / -math.log(NARROWER)
+
+
+def test_on_a_device_with_graphs_trees_end_where_they_do_without(tools):
+    objective, start, metric = grouped(tools)
+    with never_waiting(), operators_alone():
+        expected = minimise(objective, start, RULE, metric)
+        with recording(Again()):
+            found = minimise(objective, start, RULE, metric)
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["cpu", "device"])

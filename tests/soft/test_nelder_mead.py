@@ -1,10 +1,12 @@
 """The simplex search where a start has no finite value."""
 
+import pytest
 import torch
 from oracles.valleys import START, TO_THE_END, VALLEYS, WithHole
 
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense
 from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.watch import never_waiting
 
 
 def test_a_start_without_a_value_is_left_by_the_simplex_search():
@@ -17,6 +19,22 @@ def test_a_start_without_a_value_is_left_by_the_simplex_search():
     torch.testing.assert_close(found[1], torch.ones(2, dtype=torch.float64), atol=1e-3, rtol=0)
     end = minimise_dense(function, (start,), TO_THE_END)
     torch.testing.assert_close(end.point[0], torch.ones_like(start), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("settings", [TO_THE_END, BfgsSettings(max_iterations=4)])
+def test_a_start_without_a_value_changes_nothing_for_the_others_nor_where_looks_are_late(settings):
+    start, nan = START.clone(), torch.tensor([1])
+    start[nan, 0] = 5.0005
+    function, others = WithHole(VALLEYS.steepness), torch.tensor([0, 2])
+    found = minimise_dense(function, (start,), settings)
+    alone = minimise_dense(function.take(others), (start[others],), settings)
+    better = where_finite(function.take(nan), (start[nan],), torch.full((1,), torch.nan))
+    moved = minimise_dense(function.take(nan), better, settings)
+    for whole, one, two in zip(found.tensors, alone.tensors, moved.tensors, strict=True):
+        torch.testing.assert_close(whole, torch.cat([one[:1], two, one[1:]]), rtol=1e-9, atol=1e-12)
+    with never_waiting():
+        late = minimise_dense(function, (start,), settings)
+    torch.testing.assert_close(late.tensors, found.tensors, rtol=1e-9, atol=1e-12)
 
 
 def test_a_start_without_a_value_nearby_stays():

@@ -22,7 +22,7 @@ class Rowwise:
         return self.function(x, self.rows)
 
     def take(self, left):
-        return Rowwise(self.function, left if self.rows is None else self.rows[left])
+        return type(self)(self.function, left if self.rows is None else self.rows[left])
 
 
 def solve(function, start, settings, **how):

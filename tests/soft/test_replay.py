@@ -4,7 +4,7 @@ import pytest
 import torch
 from oracles.live_memory import tensors_in
 from oracles.operators import Operators
-from oracles.recorded import Recorder
+from oracles.recorded import Again, Recorder
 from oracles.rounds import rounds_taken
 
 from softsurv.hazards import family_names
@@ -116,6 +116,32 @@ def test_a_replay_that_does_nothing_is_found_and_does_no_harm(tools, wide):
     for one in (found, again):
         assert torch.equal(one.loss, expected.loss)
         assert torch.equal(one.point[0], expected.point[0])
+
+
+def test_a_narrower_stack_does_not_try_again_what_failed(tools):
+    objective, start, metric = stack(tools)
+    stale = Stale()
+    with recording(stale), rounds_taken() as rounds, pytest.warns(RuntimeWarning, match="differ") as told:
+        minimise(objective, start, LbfgsSettings(max_iterations=60, ftol=1e-7), metric)
+    later = rounds[ALONE + 2 * LOOK_EVERY :]  # the failure is known
+    assert len({one.trees for one in later}) >= 2
+    assert all(one.trees == one.moving for one in later[1:])  # as where nothing is recorded
+    assert stale.tries == 1
+    assert len(told) == 1
+
+
+def test_a_stack_that_narrows_before_is_recorded_no_later(tools):
+    """Of the rounds by operators one at least has its width."""
+    objective, (routing, leaves), metric = stack(tools)
+    near = minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=300, ftol=0.0), metric).point
+    routing[:1], leaves[:1] = near[0][:1], near[1][:1]  # one of three stops at once
+    again = Again()
+    with recording(again), rounds_taken() as rounds:
+        minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=24, ftol=0.0), metric)
+    first = [one.trees for one in rounds[: ALONE + LOOK_EVERY]]
+    assert again.made == 1
+    assert first[0] == TREES
+    assert first[ALONE - 1 :] == [TREES - 1] * (1 + LOOK_EVERY)
 
 
 def repeated(rounds, capture, total, alone=1):

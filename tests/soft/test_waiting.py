@@ -6,6 +6,7 @@ The operators that make a host wait are known by name, so a look at every operat
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from oracles.looks import Slow, Waits
@@ -17,11 +18,12 @@ from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.metrics.stacked import StackedFold
-from softsurv.soft import gram, problem
+from softsurv.soft import gram, logistic, problem
 from softsurv.soft.bfgs import BfgsSettings
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.group_lasso import GroupLasso, fit_sparse
+from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
@@ -70,14 +72,12 @@ def test_a_sweep_does_not_wait(tools, family, groups, inner, as_on_a_device):
 
 
 def test_rounds_of_the_papers_bfgs_do_not_wait(tools, as_on_a_device):
-    """It looks at each subproblem's start once, whether the values are finite."""
     inner = BfgsSettings(max_iterations=12)
     objective, routing, leaves = stack(tools, "weibull")
     with Waits() as waits:
         nodec(objective, routing, leaves, NodecSettings(max_sweeps=1, branch=inner, leaf=inner))
-    of_copies = {("_local_scalar_dense", "_minimise_together"), ("nonzero", "_minimise_together")}
-    at_starts = {("_local_scalar_dense", "_finite_start")}
-    assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | at_starts, waits.seen
+    of_copies = {("nonzero", "_round_by_round"), ("_local_scalar_dense", "_minimise_together")}
+    assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies, waits.seen
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
@@ -153,7 +153,16 @@ def test_the_group_lasso_does_not_wait(tools, as_on_a_device):
     assert lasso.thresholds.shape == (3, objective.columns - 1)  # once for a lasso
     with Waits() as waits:
         fit_sparse(objective, routing, leaves, lasso, max_iterations=20)
-    assert waits.seen <= {("_local_scalar_dense", "fit_sparse")}, waits.seen  # of a copy
+    assert waits.seen == {("nonzero", "fit_sparse")}, waits.seen  # of a copy
+
+
+def test_the_group_lasso_does_not_wait_where_trees_leave(tools, as_on_a_device):
+    objective, routing, leaves = stack(tools, "weibull")
+    lasso = GroupLasso(torch.arange(objective.columns - 1), torch.tensor([0.05, 50.0, 0.2], dtype=torch.float64))
+    assert lasso.thresholds.shape == (3, objective.columns - 1)
+    with Waits() as waits:
+        fit_sparse(objective, routing, leaves, lasso, max_iterations=100)
+    assert waits.seen == {("nonzero", "fit_sparse")}, waits.seen
 
 
 def test_empty_branches_are_collapsed_without_waiting(tools, as_on_a_device):
@@ -174,6 +183,23 @@ def test_a_late_look_changes_only_the_time(tools):
     with never_waiting():
         late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
     torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
+
+
+def test_a_late_look_costs_no_step_of_a_regression(tools, monkeypatch):
+    """Of the seven or so that the regressions of branch nodes take."""
+    rng, calls, value = np.random.default_rng(0), [], logistic._value
+    design = torch.cat([torch.ones(1, 80, 1), torch.tensor(rng.standard_normal((1, 80, 3)))], -1).double()
+    labels = (design[:, None, :, 1] + torch.tensor(rng.standard_normal((2, 2, 80))) > 0).double()
+    mass, ridge = torch.full((2, 2, 80), 1 / 80).double(), torch.full((2, 2, 1), 1e-3).double()
+    monkeypatch.setattr(logistic, "_value", lambda *given: calls.append(1) or value(*given))
+    with operators_alone():
+        expected = fit_logistic(design, mass, labels, ridge)
+        steps = len(calls)
+        with never_waiting():
+            found = fit_logistic(design, mass, labels, ridge)
+    assert 4 <= steps <= 10
+    assert len(calls) == 2 * steps
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("steps", [3, 6, 7, 20])
@@ -200,8 +226,8 @@ def test_a_look_that_never_arrives_in_time_costs_one_round(tools, monkeypatch):
         minimise(objective, (routing, leaves), rule, metric)
     send = Watch.send
 
-    def slowly(self, mask, rounds=1):
-        send(self, mask, rounds)
+    def slowly(self, mask):
+        send(self, mask)
         self.copies[-1] = replace(self.copies[-1], event=Slow())
 
     monkeypatch.setattr(Watch, "send", slowly)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from oracles.looks import Slow
 
-from softsurv.soft.watch import LOOK_EVERY, Watch, never_waiting, runs_ahead
+from softsurv.soft.watch import Watch, never_waiting, runs_ahead
 
 
 def test_a_look_in_time_is_the_mask_itself():
@@ -13,33 +13,30 @@ def test_a_look_in_time_is_the_mask_itself():
     assert Watch(late=False)(mask) is mask
 
 
-def test_a_late_look_is_the_one_before():
+def test_a_late_look_that_has_arrived_is_known_at_once():
     watch, mask = Watch(late=True), torch.tensor([True, True])
-    assert watch(mask) is None
+    found = watch(mask)
     mask[0] = False
-    assert watch(mask).tolist() == [True, True]
+    assert found.tolist() == [True, True]  # a copy
     assert watch(mask).tolist() == [False, True]
+    assert not watch.copies
+
+
+def test_a_look_that_is_late_is_known_when_the_next_is_on_its_way():
+    watch = Watch(late=True)
+    watch.send(torch.tensor([True, False]))
+    watch.copies[-1] = replace(watch.copies[-1], event=Slow())
+    assert watch.known() is None
+    assert watch(torch.tensor([False, False])).tolist() == [False, False]  # two were under way
 
 
 def test_copies_under_way_tell_of_the_trees_that_stay():
     watch, mask = Watch(late=True), torch.tensor([True, False, True, False])
-    watch(mask)
+    watch.send(mask)
     watch.narrow(torch.tensor([1, 2, 3]))
     watch.narrow(torch.tensor([0, 1]))
-    assert watch(torch.tensor([False, False])).tolist() == [False, True]
+    assert watch.known().tolist() == [False, True]
     assert watch(torch.tensor([False, False])).tolist() == [False, False]
-
-
-def test_the_host_waits_where_it_is_four_rounds_ahead():
-    for rounds in (1, LOOK_EVERY):
-        watch = Watch(late=True)
-        for _ in range(LOOK_EVERY // rounds):
-            assert all(not copy.event.waited for copy in watch.copies)
-            watch(torch.ones(1, dtype=torch.bool), rounds)
-            watch.copies[-1] = replace(watch.copies[-1], event=Slow())
-        oldest = watch.copies[0].event
-        assert watch(torch.ones(1, dtype=torch.bool), rounds) is not None
-        assert oldest.waited
 
 
 def test_what_is_sent_in_time_is_known_at_once():
@@ -49,6 +46,16 @@ def test_what_is_sent_in_time_is_known_at_once():
     mask[0] = False
     assert watch.known().tolist() == [True, True]
     assert watch.known() is None  # it has been told
+
+
+def test_the_last_look_is_waited_for():
+    watch = Watch(late=True)
+    assert watch.last() is None
+    for mask in ([True, True], [False, True]):
+        watch.send(torch.tensor(mask))
+        watch.copies[-1] = replace(watch.copies[-1], event=Slow())
+    assert watch.last().tolist() == [False, True]
+    assert watch.last() is None
 
 
 def test_the_host_is_one_look_ahead_at_most():

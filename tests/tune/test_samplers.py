@@ -68,3 +68,20 @@ def test_pruners_know_the_number_of_folds():
 def test_what_does_not_exist_or_fit_is_told(make, sentence):
     with pytest.raises(InvalidParameterError, match=sentence):
         make()
+
+
+def test_tpe_keeps_away_from_trials_of_its_batch():
+    """A running trial counts as a bad one; one that failed does not count."""
+
+    def proposal_beside(state):
+        study = optuna.create_study(sampler=make_sampler("tpe", 0))
+        for _ in range(15):
+            trial = study.ask()
+            study.tell(trial, trial.suggest_float("x", 0, 1) ** 2)
+        other = study.ask()
+        other.suggest_float("x", 0, 1)
+        if state is not None:
+            study.tell(other, state=state)
+        return study.ask().suggest_float("x", 0, 1)
+
+    assert proposal_beside(None) != proposal_beside(optuna.trial.TrialState.FAIL)
