@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
 from _sst_printed import SETS as PAPER_SETS
 
 from softsurv import SurvivalData, load_dataset
@@ -20,7 +21,16 @@ DEVELOPMENT_SETS = [
 ]
 LARGE_SETS = ["nwtco", "TRACE", "smarto", "hdfail", "acath", "prostateSurvival", "divorce", "oldmort", "rhc"]
 # fmt: on
-COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS, "development": DEVELOPMENT_SETS, "large": LARGE_SETS}
+RARE_SETS = [f"{name}_{draw}" for name in LARGE_SETS for draw in range(3)]
+COLLECTIONS = {
+    "new": NEW_SETS,
+    "paper": PAPER_SETS,
+    "development": DEVELOPMENT_SETS,
+    "large": LARGE_SETS,
+    "rare": RARE_SETS,
+}
+RARE_ROWS, RARE_EVENTS = 1000, 30
+"""Rows and events of a draw from a large set."""
 
 
 @lru_cache(maxsize=2)
@@ -28,6 +38,8 @@ def load(collection: str, name: str) -> SurvivalData:
     """A set of a collection."""
     if collection == "paper":
         return load_dataset(name)
+    if collection == "rare":
+        return load_rare(*name.split("_"))
     return load_follic() if name == "follic" else load_dataset(f"survset:{name}")
 
 
@@ -37,3 +49,12 @@ def load_follic() -> SurvivalData:
 
     frame = SurvLoader().load_dataset("follic")["df"].drop(columns="pid").reset_index(drop=True)
     return survival_data(frame.assign(event=frame["event"] == 1), time="time", event="event", name="survset:follic")
+
+
+def load_rare(name: str, draw: str) -> SurvivalData:
+    """Rows of a large set, drawn so that few of them have the event."""
+    data, rng = load("large", name), np.random.default_rng(int(draw))
+    event = data.event.numpy()
+    counts = {True: RARE_EVENTS, False: RARE_ROWS - RARE_EVENTS}
+    kept = [rng.choice(np.flatnonzero(event == one), count, replace=False) for one, count in counts.items()]
+    return data.take(np.sort(np.concatenate(kept)))

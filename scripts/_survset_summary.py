@@ -29,6 +29,7 @@ TITLES = {
     "paper": "The 15 sets of paper `sst`",
     "development": "Development sets",
     "large": "Large sets",
+    "rare": "Rare events, drawn from the large sets",
     "simulated": "Known truths",
 }
 NOISE = "noise"
@@ -38,7 +39,7 @@ def summary(frame: pd.DataFrame) -> str:
     """All tables of the results, as Markdown."""
     parts = [INTRO, machine_line(), ""]
     frame = frame.assign(is_tree=is_tree(frame), is_stump=frame["n_leaves"] == 1)
-    for collection in ("new", "paper", "development", "large"):
+    for collection in ("new", "paper", "development", "large", "rare"):
         lines = frame[frame["collection"] == collection]
         if len(lines):
             parts += real_sets(TITLES[collection], lines)

@@ -50,8 +50,8 @@ class SizeChoice:
 
     Attributes
     ----------
-    depth, leaves : int
-        Limits for the tree of all rows.
+    depth, leaves : int or None
+        Limits for the tree of all rows; None where nothing limits it.
     complexity : float
         Its cost per leaf.
     shrinkage : float
@@ -66,8 +66,8 @@ class SizeChoice:
         Curve of the leaves; None where it was not chosen.
     """
 
-    depth: int
-    leaves: int
+    depth: int | None
+    leaves: int | None
     complexity: float
     shrinkage: float
     table: pd.DataFrame
@@ -78,6 +78,8 @@ class SizeChoice:
     @property
     def size(self) -> Size:
         """The limits as one setting."""
+        assert self.depth is not None
+        assert self.leaves is not None
         return Size(self.depth, self.leaves, self.complexity, self.shrinkage)
 
 
@@ -118,7 +120,7 @@ def choose_size(
     choice = _in_time(choice_among(*losses, status), p, strengths, set(all_paths))
     if choice.status != Status.OPTIMAL or not all_paths:
         return choice
-    trees = [path.tree_at(choice.size, p.complexity) for path in all_paths[choice.depth]]
+    trees = [path.tree_at(choice.size, p.complexity) for path in all_paths[choice.size.depth]]
     if _may_continue(choice, p):
         choice, trees = _continued(choice, trees, losses, making, timer, strengths)
     return _with_curve(choice, trees, making, timer, strengths)
@@ -139,9 +141,9 @@ def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float
         # no split was compared in time: a small tree, well shrunk, rather than none
         depth, shrinkage = min(UNTRIED_DEPTH, depth_limit), strengths[-1]
         return replace(choice, depth=depth, leaves=min(leaf_limit or 2**depth, 2**depth), shrinkage=shrinkage)
-    if p.max_depth == "auto" and ran_out and 0 < choice.depth == max(depths) < depth_limit:
+    if p.max_depth == "auto" and ran_out and 0 < choice.size.depth == max(depths) < depth_limit:
         # larger was better as long as there was time; where the user set no limit, one depth more is taken
-        deeper = choice.depth + 1
+        deeper = choice.size.depth + 1
         return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
     return choice
 

@@ -198,10 +198,10 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         room = Room(self.memory_limit).beside(data.X, rows)
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance), room)
-        depth, leaves, tuned = self._size(lambda: data, search, timer)
+        size = self._size(lambda: data, search, timer)
         with search_bar(self.progress) as bar:
-            found = search.best(depth, leaves, timer.left, bar)
-        self._keep(rows, search, with_report(found, tuned, timer))
+            found = search.best(size.depth, size.leaves, timer.left, bar)
+        self._keep(rows, search, with_report(found, size.status, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
         self._warn_unless_proven()
