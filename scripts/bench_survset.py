@@ -11,8 +11,9 @@ _survset_peers.py: ``km cox rpart rpart_min ctree sktree forest boost``. A peer 
 a sentence.
 Collections: ``new``, 15 sets of SurvSet; ``paper``, the 15 sets of paper `sst`; ``development``, 12 other sets of
 SurvSet, and ``large``, nine others of 1,800 rows and more: on their held-out folds defaults are decided, and no figure
-is claimed; ``rare``, three draws of each of these nine with 30 events among 1,000 rows; ``simulated``, the truths of _survset_simulated.py, scored by the adjusted Rand index between the leaves of
-2,000 new rows and their true leaves.
+is claimed; ``rare``, three draws of each of these nine with 30 events among 1,000 rows, for the same purpose;
+``simulated``, the truths of _survset_simulated.py, scored by the adjusted Rand index between the leaves of 2,000 new
+rows and their true leaves.
 
 Folds are event-stratified; censoring is estimated on the training fold. Every fit is a line of the result file; the
 same command goes on where it stopped. ``--tag`` is put behind the models' names, so that two versions of one model can

@@ -20,7 +20,7 @@ from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, Rounds, minimise
 from softsurv.soft.problem import Problem, taken
 from softsurv.sparse.fit_rounds import rounds_of
-from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, has_strong_ridge, leaf_metric
+from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, has_ridge, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear
@@ -88,7 +88,7 @@ class LeafObjective:
         self.problem, self.n_leaves = problem, n_leaves
         self.columns, place = problem.design.shape[-1], problem.weight
         self.leaf, self.ridge = leaf.to(place.device), penalties.ridge.to(place)
-        self.shared, self.ridged = penalties.shared, has_strong_ridge(penalties.ridge.numpy())
+        self.shared, self.ridged = penalties.shared, has_ridge(penalties.ridge.numpy())
         strength, free = penalties.of_deviations(n_leaves, self.columns, self.columns + problem.family.n_shape)
         self.strength, self.free = strength.to(place), free.to(place.device)
 

@@ -25,6 +25,10 @@ CURVATURE = 0.25
 RIDGED_COLUMNS = 128
 """Most columns with which each tree has a matrix of its own: with more, it would cost as much as the rounds."""
 
+LEAST_RIDGE = CURVATURE * RIDGE
+"""A ridge above this is part of the metric: it exceeds what the Gram matrix is regularised with, and so the curvature
+of the data in the directions that they say least of."""
+
 LEAST_SHARE = 1e-9
 """Least share of the weight of a leaf: without rows, its curvature is that of the penalties."""
 
@@ -46,7 +50,7 @@ class Leaves:
     ridge : Tensor (M,)
         On the common slopes.
     ridged : bool
-        Whether the ridge of some tree is strong (:func:`has_strong_ridge`), known on the host.
+        Whether the ridge of some tree is part of the metric (:func:`has_ridge`), which the host knows.
     """
 
     problem: Problem
@@ -58,9 +62,9 @@ class Leaves:
     ridged: bool
 
 
-def has_strong_ridge(ridge: FloatArray) -> bool:
-    """Whether the ridge (M,) of some tree exceeds the curvature of a row's loss."""
-    return bool((ridge > CURVATURE).any())
+def has_ridge(ridge: FloatArray) -> bool:
+    """Whether the ridge (M,) of some tree is part of the metric."""
+    return bool((ridge > LEAST_RIDGE).any())
 
 
 def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
@@ -73,14 +77,15 @@ def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
 
 
 def _with_ridge(inverse: Tensor, leaves: Leaves) -> Tensor:
-    """The inverse curvature of each group, or of each tree, (M, R, R) or (M, Q), where some have a strong ridge.
+    """The inverse curvature of each group, or of each tree, (M, R, R) or (M, Q), where some have a ridge that counts.
 
-    With a ridge above the curvature of a row's loss the deviations of the leaves take the place of the common slopes,
-    and the fit does not end unless the metric contains the ridge. The ridge is left out for one leaf, which has no
-    deviations and begins at slopes of zero, and where columns are many.
+    Of features scaled to [0, 1] the least curvatures are far below that of a row's loss. Without the ridge in the
+    metric the first steps in these directions are far too long: rough fits then end far from the least loss, and the
+    candidates of a strong ridge are compared unfinished. The ridge is left out for one leaf, which begins at slopes of
+    zero, and where columns are many.
     """
     columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
-    strong = leaves.ridge[:, None] > CURVATURE
+    strong = leaves.ridge[:, None] > LEAST_RIDGE
     if leaves.n_leaves == 1 or (inverse.dim() == 3 and columns > RIDGED_COLUMNS) or not leaves.ridged:
         return inverse
     plain = inverse.repeat_interleave(trees // len(inverse), 0)

@@ -14,7 +14,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse import leaf_fit
 from softsurv.sparse import leaf_metric as leaf_metric_module
 from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves
-from softsurv.sparse.leaf_metric import CURVATURE, JointMetric, SlopesMetric, leaf_metric
+from softsurv.sparse.leaf_metric import CURVATURE, LEAST_RIDGE, JointMetric, SlopesMetric, leaf_metric
 
 TREES, N, LEAVES = 3, 200, 2
 
@@ -78,7 +78,9 @@ def test_the_joint_metric_is_the_inverse_of_a_curvature():
     plain = plain + RIDGE * torch.diag(plain.diag())
     size = q + k
     matrix = steps(metric, size)
-    torch.testing.assert_close(matrix[0, :size, :size], torch.linalg.inv(unit @ plain @ unit))
+    ridge = torch.zeros(size).double()
+    ridge[1:q] = objective.ridge[0]
+    torch.testing.assert_close(matrix[0, :size, :size], torch.linalg.inv(unit @ (plain + torch.diag(ridge)) @ unit))
     at = [0, *range(q, size)]
     share = float(problem.weight[1, 0, objective.leaf[1] == 1].sum())
     block = (unit @ plain @ unit)[at][:, at] * share + torch.diag(objective.strength[1, at])
@@ -86,11 +88,11 @@ def test_the_joint_metric_is_the_inverse_of_a_curvature():
     torch.testing.assert_close(matrix[1][second][:, second], torch.linalg.inv(block))
 
 
-@pytest.mark.parametrize("ridge", [0.02, 25.0])
+@pytest.mark.parametrize("ridge", [1e-4, 0.02, 25.0])
 @pytest.mark.parametrize("family", ["spline_po", "loglogistic"])
 def test_some_trees_keep_their_metric(family, ridge):
     objective = objective_of(family)
-    objective.ridge[1:], objective.ridged = ridge, ridge > CURVATURE
+    objective.ridge[1:], objective.ridged = ridge, ridge > LEAST_RIDGE
     shape = torch.full((TREES, objective.problem.family.n_shape), 0.3, dtype=torch.float64)
     gradient = torch.randn(TREES, (1 + LEAVES) * (objective.columns + shape.shape[1]), dtype=torch.float64)
     metric, some = metric_of(objective, shape), torch.tensor([2, 0])
@@ -124,6 +126,22 @@ def test_leaves_that_a_ridge_holds_nearly_constant_are_fitted_to_the_end(family,
     end = fit_leaves(problem, leaf, LEAVES, held, settings=LbfgsSettings(max_iterations=5000, ftol=0.0, gtol=1e-9))
     assert bool(found.converged.all())
     torch.testing.assert_close(found.loss, end.loss, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["loglogistic", "spline_po"])
+def test_a_rough_fit_with_a_middling_ridge_is_nearly_at_its_end(family):
+    """Rare levels have little curvature: such a ridge, far below that of a row's loss, is all there is of it."""
+    rng = np.random.default_rng(0)
+    rare = pd.DataFrame((rng.random((N, 8)) < 0.03).astype(float))
+    data = survival_data(rare, time=rng.weibull(1.0, N) + 0.01, event=rng.random(N) < 0.7)
+    problem, leaf = make_problem(data, get_family(family), n_trees=TREES), torch.arange(N).expand(TREES, -1) % LEAVES
+    each = torch.ones(TREES, dtype=torch.float64)
+    held = LeafPenalties(0.1 * each, 0.1 * each, np.inf * each)
+    start = fit_leaves(problem, leaf, LEAVES, penalties(np.inf)).point[0].clone()
+    start[:, 0, 1 : problem.design.shape[-1]] += 1.0  # the slopes of another ridge
+    rough = fit_leaves(problem, leaf, LEAVES, held, start, ROUGH)
+    end = fit_leaves(problem, leaf, LEAVES, held, start, LbfgsSettings(max_iterations=5000, ftol=0.0, gtol=1e-9))
+    torch.testing.assert_close(rough.loss, end.loss, rtol=0, atol=1e-5)
 
 
 def test_a_leaf_without_rows_has_a_finite_metric():

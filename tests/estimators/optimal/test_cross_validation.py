@@ -17,7 +17,6 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.readers import survival_data
 from softsurv.estimators.optimal.cross_validation import (
     UNTRIED_DEPTH,
-    GrownTrees,
     SizeChoice,
     choice_among,
     choose_size,
@@ -155,52 +154,6 @@ def test_the_largest_size_within_two_errors_is_chosen():
     assert row["difference"] > 2 * row["error"]
     leaf = {**losses, Size(0, 1, 0.0, 5.0): np.full(10, 0.9)}
     assert choice_among(leaf, n_leaves, Status.OPTIMAL).leaves == 1
-    # so is a tree beyond the usual depths
-    deep = Size(3, 8, 0.0, 5.0)
-    for loss, leaves in ((0.95, 3), (0.7, 8)):
-        grown = choice_among({**losses, deep: loss - 0.1 * noise}, n_leaves | {deep: 8.0}, Status.OPTIMAL, limit=2)
-        assert grown.leaves == leaves
-        assert grown.table["chosen"].sum() == 1
-
-
-def sixteen_leaves(n, hazards):
-    """Rows of four coins, each of whose sixteen cells has a hazard of its own."""
-    rng = np.random.default_rng(5)
-    coins = rng.integers(0, 2, (n, 4))
-    time = rng.exponential(1 / hazards[coins @ [8, 4, 2, 1]])
-    return pd.DataFrame(coins, columns=list("abcd")), Surv.from_arrays(time < 10, np.minimum(time, 10))
-
-
-def test_the_default_grows_to_sixteen_leaves_where_these_are_clearly_better(monkeypatch):
-    X, y = sixteen_leaves(1500, np.geomspace(0.05, 6.4, 16))
-    tree = OptimalSurvivalTree().fit(X, y)
-    chosen = tree.selection_.loc[tree.selection_["chosen"]].iloc[0]
-    assert (chosen["max_depth"], chosen["max_leaves"], tree.tree_.n_leaves) == (4, 16, 16)
-    assert tree.shrinkage_ == chosen["shrinkage"]
-    assert chosen["loss"] == tree.selection_["loss"].min()
-    assert OptimalSurvivalTree(max_depth=3, tune="cv").fit(X, y).tree_.n_leaves <= 8
-    monkeypatch.setattr("softsurv.estimators.optimal.cross_validation.GROWN_COLUMNS", 3)
-    assert OptimalSurvivalTree().fit(X, y).tree_.n_leaves <= 8
-
-
-def test_the_default_stays_at_eight_leaves_where_sixteen_say_no_more():
-    X, y = sixteen_leaves(1500, np.repeat([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 0.1, 0.05], 2))
-    tree = OptimalSurvivalTree().fit(X, y)
-    assert tree.selection_["max_depth"].max() == 4  # compared
-    assert tree.tree_.n_leaves == 8
-
-
-def test_time_that_ends_while_the_default_grows_leaves_eight_leaves_and_is_said(monkeypatch):
-    X, y = sixteen_leaves(1500, np.geomspace(0.05, 6.4, 16))
-
-    def cut_off(self, timer, strengths):
-        return GrownTrees([], [], Status.TIME_LIMIT)
-
-    monkeypatch.setattr("softsurv.estimators.optimal.cross_validation._Folds.grown", cut_off)
-    with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early \(time_limit\)"):
-        tree = OptimalSurvivalTree().fit(X, y)
-    assert tree.tree_.n_leaves == 8
-    assert tree.selection_["max_depth"].max() == 3
 
 
 @pytest.mark.parametrize("objective", ["relative_risk", "ibs"])

@@ -1,0 +1,137 @@
+"""Trees that go on below the best tree of eight leaves: when they do, what they are, and what their report says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sksurv.util import Surv
+
+from softsurv import OptimalSurvivalTree, load_model
+from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price
+from softsurv.results import Status
+
+
+def coins(n, hazards):
+    """Rows of coins, each of whose cells has a hazard of its own."""
+    rng, k = np.random.default_rng(5), int(np.log2(len(hazards)))
+    thrown = rng.integers(0, 2, (n, k))
+    time = rng.exponential(1 / np.asarray(hazards)[thrown @ (1 << np.arange(k)[::-1])])
+    return pd.DataFrame(thrown, columns=list("abcdef")[:k]), Surv.from_arrays(time < 10, np.minimum(time, 10))
+
+
+@pytest.fixture(scope="module")
+def large():
+    X, y = coins(3000, np.geomspace(0.02, 6.4, 32))
+    return OptimalSurvivalTree().fit(X, y), X, y
+
+
+def test_the_default_goes_on_where_more_leaves_are_clearly_better(large):
+    tree, X, y = large
+    chosen = tree.selection_.loc[tree.selection_["chosen"]].iloc[0]
+    assert tree.status_ == Status.CONTINUED
+    assert 16 < tree.tree_.n_leaves <= 32
+    assert tree.tree_.depth <= 3 + LEVELS
+    assert chosen["max_depth"] == 3 + LEVELS
+    assert chosen["complexity"] == tree.report_.details["cost_per_leaf_below"]
+    assert chosen["complexity"] in PRICES
+    eight = OptimalSurvivalTree(max_depth=3, tune="cv").fit(X, y)
+    assert eight.tree_.n_leaves == 8
+    assert eight.status_ == Status.OPTIMAL
+
+
+def test_its_report_says_what_is_proven(large):
+    tree, X, y = large
+    proven = OptimalSurvivalTree(max_depth=3).fit(X, y)
+    details = tree.report_.details
+    assert details["proven_objective"] == pytest.approx(proven.objective_)
+    assert details["proven_leaves"] == proven.tree_.n_leaves
+    assert tree.objective_ < proven.objective_
+    assert tree.report_.trace[-2:] == pytest.approx((proven.objective_, tree.objective_))
+    best = OptimalSurvivalTree(max_depth=5).fit(X, y)  # a leaf for every cell
+    assert tree.lower_bound_ <= best.objective_ <= tree.objective_ + 1e-9
+    assert tree.gap_ == pytest.approx(tree.objective_ - tree.lower_bound_)
+    assert "best tree with 8 leaves, which is proven; those below are not" in tree.export_text()
+    assert "those below" not in proven.export_text()
+    assert tree.path_[-1].tree.n_leaves == 8
+
+
+def test_it_begins_as_the_proven_tree_does(large):
+    tree, X, y = large
+    proven = OptimalSurvivalTree(max_depth=3).fit(X, y).tree_
+
+    def same(node, other):
+        if proven.feature[other] < 0:
+            return True
+        own = tree.tree_.rule(node), proven.rule(other)
+        sides = zip((tree.tree_.left, tree.tree_.right), (proven.left, proven.right), strict=True)
+        return own[0] == own[1] and all(same(mine[node], theirs[other]) for mine, theirs in sides)
+
+    assert same(0, 0)
+
+
+def test_a_saved_tree_says_the_same(large, tmp_path):
+    tree, X, _ = large
+    tree.save(tmp_path / "tree")
+    again = load_model(tmp_path / "tree")
+    assert again.status_ == Status.CONTINUED
+    assert again.export_text() == tree.export_text()
+    np.testing.assert_array_equal(again.predict(X), tree.predict(X))
+
+
+def test_eight_leaves_stay_where_more_say_nothing():
+    X, y = coins(1500, np.repeat([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 0.1, 0.05], 2))
+    tree = OptimalSurvivalTree().fit(X, y)
+    assert tree.selection_["max_depth"].max() == 3 + LEVELS  # compared
+    assert tree.tree_.n_leaves == 8
+    assert tree.status_ == Status.OPTIMAL
+
+
+def test_weights_in_other_units_change_no_split(large):
+    tree, X, y = large
+    scaled = OptimalSurvivalTree().fit(X, y, sample_weight=np.full(len(X), 1e-9))
+    assert scaled.tree_.feature.tolist() == tree.tree_.feature.tolist()
+
+
+def test_competing_causes_go_on_too():
+    X, y = coins(3000, np.geomspace(0.02, 6.4, 32))
+    cause = np.where(y["event"], 1 + X["a"].to_numpy(), 0)
+    tree = OptimalSurvivalTree().fit(X, time=y["time"], cause=cause)
+    assert tree.status_ == Status.CONTINUED
+    assert tree.tree_.n_leaves > 8
+    assert tree.objective_ < tree.report_.details["proven_objective"]
+    assert tree.predict_cumulative_incidence(X.iloc[:3], np.array([1.0, 5.0])).shape == (3, 2, 2)
+
+
+def test_time_that_ends_before_leaves_the_proven_tree_and_is_said(monkeypatch):
+    from softsurv.estimators.optimal import cross_validation
+
+    X, y = coins(1500, np.geomspace(0.05, 6.4, 16))
+    through = cross_validation.continued_trees
+
+    def cut_off(search, found, stop):
+        stop.end_unless(np.inf)
+        return through(search, found, stop)
+
+    monkeypatch.setattr(cross_validation, "continued_trees", cut_off)
+    with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early"):
+        tree = OptimalSurvivalTree().fit(X, y)
+    assert tree.tree_.n_leaves == 8
+    assert tree.selection_["max_depth"].max() == 3
+
+
+@pytest.mark.parametrize(
+    ("gains", "place"),
+    [
+        ([0.0, 0.0, 0.0], None),  # no better than the proven trees
+        ([0.5, 0.5, 0.5], (2, 1)),  # equally good: the highest cost
+        ([0.5, 0.5, 0.1], (1, 1)),  # the highest that is as good as the best
+    ],
+)
+def test_the_highest_cost_that_is_as_good_as_the_best_is_taken(gains, place):
+    rng = np.random.default_rng(0)
+    usual = 1.0 + 0.01 * rng.normal(size=10)
+    noise = 0.001 * rng.normal(size=(3, 2, 10))
+    losses = usual - np.array(gains)[:, None, None] + noise
+    losses[:, 0] += 0.05  # the first strength is worse
+    assert best_price(losses, usual, (5.0, 10.0)) == place
+    assert best_price(losses + 10 * ERRORS, usual, (5.0, 10.0)) is None
