@@ -42,7 +42,7 @@ class FoldPath:
     n_leaves: IntArray
     objective: FloatArray
     loss: FloatArray
-    trees: tuple[HardTree, ...]
+    trees: tuple[HardTree, ...] = ()
 
     @classmethod
     def of(cls, sizes: Sequence[SizedTree], losses: Sequence[Sequence[float]]) -> FoldPath:

@@ -7,8 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree, load_model
-from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price
+from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price, continued
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+CELLS = np.random.default_rng(3).permutation(np.geomspace(0.02, 6.4, 32))
 
 
 def coins(n, hazards):
@@ -21,7 +24,7 @@ def coins(n, hazards):
 
 @pytest.fixture(scope="module")
 def large():
-    X, y = coins(3000, np.geomspace(0.02, 6.4, 32))
+    X, y = coins(3000, CELLS)
     return OptimalSurvivalTree().fit(X, y), X, y
 
 
@@ -86,14 +89,19 @@ def test_eight_leaves_stay_where_more_say_nothing():
     assert tree.status_ == Status.OPTIMAL
 
 
-def test_weights_in_other_units_change_no_split(large):
-    tree, X, y = large
-    scaled = OptimalSurvivalTree().fit(X, y, sample_weight=np.full(len(X), 1e-9))
-    assert scaled.tree_.feature.tolist() == tree.tree_.feature.tolist()
+@pytest.mark.parametrize("price", PRICES)
+def test_a_cost_per_leaf_is_in_units_of_a_subject(price, large):
+    _, X, y = large
+    trees = []
+    for weight in (1.0, 2.0**-30, 2.0**30):  # powers of two: ties are decided alike
+        search = OptimalSurvivalTree(max_depth=3).fit(X, y, sample_weight=np.full(len(X), weight))._parts._search
+        trees.append(continued(search, search.best(3, 8, np.inf, None), price, StopSignal()))
+    assert len({tuple(one.tree.feature.tolist()) for one in trees}) == 1
+    assert trees[0].report.objective == pytest.approx(trees[1].report.objective * 2.0**30)
 
 
 def test_competing_causes_go_on_too():
-    X, y = coins(3000, np.geomspace(0.02, 6.4, 32))
+    X, y = coins(3000, CELLS)
     cause = np.where(y["event"], 1 + X["a"].to_numpy(), 0)
     tree = OptimalSurvivalTree().fit(X, time=y["time"], cause=cause)
     assert tree.status_ == Status.CONTINUED
