@@ -58,12 +58,13 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20; summed over
         rows), or the integrated Brier score (paper `osst`, eq. 4; a mean over rows and time).
     max_depth : int, optional
-        0 (a single leaf) to 10; 3 by default, and 4 where sixteen leaves are clearly better than eight (see
-        ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
+        0 (a single leaf) to 10; 3 by default, with further levels below where more than eight leaves are clearly
+        better (see ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
     max_leaves : int, optional
         No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
     min_samples_leaf : int, optional
-        Least rows per leaf; by default so many that 5 events are expected among them.
+        Least rows per leaf; by default so many that 5 events are expected among them, where events are rare at most
+        40 or a twentieth of the rows.
     complexity : float
         Cost per leaf, in the unit of the objective.
     thresholds, max_levels, min_share
@@ -80,7 +81,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         order are not tried.
     leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
-        Kaplan-Meier curve of its own where its events clearly come at other times; "nelson_aalen": no such exception.
+        Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and
+        Kaplan-Meier curves in all leaves are clearly better on held-out rows, these. "nelson_aalen": no exception.
         "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
         score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
@@ -101,8 +103,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
         as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
         more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
-        ``reference`` is given. For "relative_risk", where eight leaves are chosen then and there are at most 100 0/1
-        columns, trees of depth 4 are compared too, and taken if they are better by more than two standard errors.
+        ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where the eight leaves of depth 3 are
+        chosen, the tree goes on below them: up to four levels more, each split the first of the best tree of depth two
+        of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors; of
+        the costs that are as good as the best the highest is taken. With more than 500 0/1 columns five folds are
+        made once.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
@@ -129,10 +134,13 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     complexity_ : float
         Cost per leaf of the search, which is part of ``objective_``.
     status_ : Status
-        OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
+        OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), CONTINUED (a proven tree that goes on below its leaves), or
+        the limit that ended the search. Of a continued tree ``report_.details`` has leaves and objective of the proven
+        part; ``lower_bound_`` is that of trees of any size with the same cuts.
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
-        what the fit left of its time limit; what that cut off is not there. Saving works it out; a pickled copy has it
+        what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
+        proven part. Saving works it out; a pickled copy has it
         only if it was asked for before.
     report_ : FitReport
     selection_ : DataFrame
