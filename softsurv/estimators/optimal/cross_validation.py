@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, continued_trees
-from softsurv.estimators.optimal.curve_choice import Fold, choose_curve
+from softsurv.estimators.optimal.curve_choice import FoldTree, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
 from softsurv.estimators.optimal.parameters import AUTO_DEPTH, AUTO_LEAVES, OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
@@ -257,13 +257,13 @@ def _with_curve(
     if making.p.leaf != "auto" or making.leaf != "adaptive" or rows.entry is not None or trees[0].n_leaves == 1:
         return choice
 
-    def folds() -> Iterator[Fold]:
+    def folds() -> Iterator[FoldTree]:
         for number, tree in enumerate(trees):
             search, held_out = making.fold(number)
-            yield Fold(search, tree, held_out)
+            yield FoldTree(search, tree, held_out)
 
     score = "concordance" if score_of(making.p) == "concordance" else "ibs"
-    leaf, shrinkage = choose_curve(folds(), choice.shrinkage, strengths, score)
+    leaf, shrinkage = choose_curve(folds(), choice.shrinkage, strengths, score, timer)
     return replace(choice, leaf=leaf, shrinkage=shrinkage)
 
 

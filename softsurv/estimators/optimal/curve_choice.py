@@ -22,7 +22,7 @@ CLEAR_ERRORS = 2.0
 """A curve of its own in every leaf must be better by so many standard errors of the paired difference."""
 
 
-class Fold(NamedTuple):
+class FoldTree(NamedTuple):
     """The tree of a fold, the search over its training rows, and the rows held out."""
 
     search: TreeSearch
@@ -30,17 +30,21 @@ class Fold(NamedTuple):
     held_out: Rows
 
 
-def choose_curve(folds: Iterable[Fold], shrinkage: float, strengths: Sequence[float], score: str) -> tuple[str, float]:
+def choose_curve(
+    folds: Iterable[FoldTree], shrinkage: float, strengths: Sequence[float], score: str
+) -> tuple[str, float]:
     """The kind of curve, "adaptive" or "km", and the strength of shrinkage that goes with it.
 
     Parameters
     ----------
-    folds : iterable of Fold
+    folds : iterable of FoldTree
     shrinkage : float
         Of relative risks.
     strengths : sequence of float
         Compared for Kaplan-Meier curves.
     score : {"ibs", "concordance"}
+    stop : StopSignal
+        Where it ends the comparison, relative risks stay.
     """
     risks, own = list[float](), list[list[float]]()
     for fold in folds:

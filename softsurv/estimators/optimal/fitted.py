@@ -28,6 +28,7 @@ from softsurv.trees.soft_text import leaf_line, leaf_size
 WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 """Leaves that are ranked by their relative risk."""
 RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
+OWN_CURVES = "Every leaf has a curve of its own; `predict` gives the time that it is expected to lose."
 
 
 class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
@@ -192,7 +193,8 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     def _reading_notes(self) -> list[str]:
         relative = [] if self.leaf_ in HISTORIES.values() else [RELATIVE_TO]
-        return [*relative, *self._proof_notes(), *super()._reading_notes()]
+        own = [OWN_CURVES] if self.leaf_ == "km" and self.leaf == "auto" and self.objective == "relative_risk" else []
+        return [*relative, *own, *self._proof_notes(), *super()._reading_notes()]
 
     def _proof_notes(self) -> list[str]:
         """What is proven of a tree that goes on below a proven one."""

@@ -6,9 +6,10 @@ import pytest
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree
-from softsurv.estimators.optimal.curve_choice import Fold, choose_curve
+from softsurv.estimators.optimal.curve_choice import FoldTree, choose_curve
 from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
 from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.stopping import StopSignal
 
 
 def two_leaves(n, proportional, seed=0):
@@ -25,6 +26,7 @@ def test_curves_that_cross_are_seen(proportional, leaf):
     X, y = two_leaves(800, proportional)
     tree = OptimalSurvivalTree(max_depth=2, tune="cv").fit(X, y)
     assert tree.leaf_ == leaf
+    assert ("Every leaf has a curve of its own" in tree.export_text()) == (leaf == "km")
     assert OptimalSurvivalTree(max_depth=2).fit(X, y).leaf_ == "adaptive"
     assert OptimalSurvivalTree(max_depth=2, tune="cv", leaf="adaptive").fit(X, y).leaf_ == "adaptive"
 
@@ -45,7 +47,7 @@ def folds_of(proportional):
         X, y = two_leaves(400, proportional, seed)
         tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
         other = OptimalSurvivalTree(max_depth=1).fit(*two_leaves(200, proportional, seed + 10))
-        found.append(Fold(tree._parts._search, tree.tree_, other._parts._rows))
+        found.append(FoldTree(tree._parts._search, tree.tree_, other._parts._rows))
     return found
 
 
@@ -64,9 +66,10 @@ def test_the_choice_is_that_of_the_losses_one_by_one(proportional, score):
 
     own = {strength: losses("km", strength, 10.0) for strength in strengths}
     best = min(own, key=lambda strength: own[strength].mean())
+    assert choose_curve(folds, 10.0, strengths, score, StopSignal(0.0)) == ("adaptive", 10.0)
     gained = losses("adaptive", 10.0, 10.0) - own[best]
     clear = gained.mean() > 2 * gained.std(ddof=1) / 2
-    assert choose_curve(folds, 10.0, strengths, score) == (("km", best) if clear else ("adaptive", 10.0))
+    assert choose_curve(folds, 10.0, strengths, score, StopSignal()) == (("km", best) if clear else ("adaptive", 10.0))
 
 
 def test_late_entry_keeps_relative_risks():

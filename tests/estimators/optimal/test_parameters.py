@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from softsurv import OptimalSurvivalTree, SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
+from softsurv.estimators.optimal.parameters import OptimalParameters, least_rows
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,12 @@ def test_wrong_predictions(trees, rows):
             getattr(OptimalSurvivalTree(), method)(rows[0])
     with pytest.raises(NotFittedError):
         OptimalSurvivalTree().export_text()
+
+
+@pytest.mark.parametrize(
+    ("n", "events", "rows"),
+    [(500, 250, 10), (500, 100, 25), (500, 40, 40), (2000, 400, 25), (2000, 26, 100), (30, 1, 30)],
+)
+def test_a_leaf_has_five_events_to_expect_unless_events_are_rare(n, events, rows):
+    assert least_rows(OptimalParameters(), n, events) == rows
+    assert least_rows(OptimalParameters(min_samples_leaf=7), n, events) == 7
