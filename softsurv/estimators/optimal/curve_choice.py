@@ -31,7 +31,7 @@ class FoldTree(NamedTuple):
 
 
 def choose_curve(
-    folds: Iterable[FoldTree], shrinkage: float, strengths: Sequence[float], score: str
+    folds: Iterable[FoldTree], shrinkage: float, strengths: Sequence[float], score: str, stop: StopSignal
 ) -> tuple[str, float]:
     """The kind of curve, "adaptive" or "km", and the strength of shrinkage that goes with it.
 
