@@ -16,6 +16,7 @@ from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import TreeSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 CLEAR_ERRORS = 2.0
@@ -47,14 +48,13 @@ def choose_curve(
         Where it ends the comparison, relative risks stay.
     """
     risks, own = list[float](), list[list[float]]()
-    for fold in folds:
-        leaf = fold.held_out.leaf_of(fold.tree)
-        shrunk = with_risk(fold.search.rows, fold.tree, fold.search.leaf_sums(fold.tree), shrinkage)
-        risks.append(
-            held_out_loss(leaf_curves(fold.search.rows, shrunk, "adaptive", shrinkage), leaf, fold.held_out, score)
-        )
-        curves = (leaf_curves(fold.search.rows, shrunk, "km", strength) for strength in strengths)
-        own.append([held_out_loss(one, leaf, fold.held_out, score) for one in curves])
+    for search, tree, held_out in folds:
+        if stop.exhausted:
+            return "adaptive", shrinkage
+        leaf, shrunk = held_out.leaf_of(tree), with_risk(search.rows, tree, search.leaf_sums(tree), shrinkage)
+        risks.append(held_out_loss(leaf_curves(search.rows, shrunk, "adaptive", shrinkage), leaf, held_out, score))
+        curves = [leaf_curves(search.rows, shrunk, "km", strength) for strength in strengths]
+        own.append([held_out_loss(one, leaf, held_out, score) for one in curves])
     losses: FloatArray = np.array(own)  # (F, S)
     best = int(np.argmin(losses.mean(axis=0)))
     gained = np.array(risks) - losses[:, best]
