@@ -15,7 +15,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, continued_trees
 from softsurv.estimators.optimal.curve_choice import FoldTree, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
-from softsurv.estimators.optimal.parameters import AUTO_DEPTH, AUTO_LEAVES, OptimalParameters, score_of, size_limits
+from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared
 from softsurv.exact.memory import Room
@@ -127,9 +127,9 @@ def choose_size(
 
 
 def _may_continue(choice: SizeChoice, p: OptimalParameters) -> bool:
-    """Whether the choice is the largest tree that was compared, and nothing but the default limits it."""
-    largest = p.max_depth == "auto" and (choice.depth, choice.leaves) == (AUTO_DEPTH, AUTO_LEAVES)
-    return largest and p.objective == "relative_risk" and choice.complexity == p.complexity
+    """Whether the choice is as deep as the trees that were compared, and nothing but the default limits it."""
+    deepest = p.max_depth == "auto" and choice.depth == AUTO_DEPTH
+    return deepest and p.objective == "relative_risk" and choice.complexity == p.complexity
 
 
 def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
