@@ -1,4 +1,4 @@
-"""Trees that go on below the best tree of eight leaves, where larger ones are clearly better for rows held out.
+"""Trees that go on below the best tree of depth three, where larger ones are clearly better for rows held out.
 
 The best tree of depth three is proven. Below it, each split is the first of the best tree of depth two of its rows, and
 what gains less than a cost per leaf is cut back. So the first splits are those of a proven tree, and those below them

@@ -23,7 +23,7 @@ SCORES = ("likelihood", "ibs", "concordance")
 
 AUTO_DEPTH, AUTO_LEAVES = 3, 8
 """Limits where ``max_depth`` is not given: eight leaves fit on a page. Depth 4 with eight leaves measures .005 more in
-concordance over six sets of SurvSet, and takes ten times as long. Larger trees go on below the best of eight leaves
+concordance over six sets of SurvSet, and takes ten times as long. Larger trees go on below such a tree
 (`continued.py`)."""
 
 AUTO_EVENTS = 5

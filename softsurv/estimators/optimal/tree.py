@@ -58,8 +58,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20; summed over
         rows), or the integrated Brier score (paper `osst`, eq. 4; a mean over rows and time).
     max_depth : int, optional
-        0 (a single leaf) to 10; 3 by default, with further levels below where more than eight leaves are clearly
-        better (see ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
+        0 (a single leaf) to 10; 3 by default, with further levels below where more leaves are clearly better
+        (see ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
     max_leaves : int, optional
         No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
     min_samples_leaf : int, optional
@@ -103,8 +103,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
         as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
         more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
-        ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where the eight leaves of depth 3 are
-        chosen, the tree goes on below them: up to four levels more, each split the first of the best tree of depth two
+        ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
+        goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
         of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors; of
         the costs that are as good as the best the highest is taken. With more than 500 0/1 columns five folds are
         made once.
