@@ -81,16 +81,17 @@ def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) 
 def shrunk_hazards(tree: HardTree, rows: Rows, members: list[IntArray], events: float) -> FloatArray:
     """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
 
-    h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are the subjects of a node among whom
-    ``events`` of its events of the cause happened: a rare cause borrows more. Where nearly nobody is at risk the
-    hazards of all causes are scaled to sum to one at most.
+    h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are so many subjects of the parent that
+    ``events`` events of the cause happened among them: a leaf without events takes no more of these from above than
+    others do, and a rare cause borrows more. Where nearly nobody is at risk the hazards of all causes are scaled to sum
+    to one at most.
     """
     times, kinds = np.unique(rows.time), rows.by_cause
     parent, hazard = parents(tree), np.zeros((len(kinds), tree.n_nodes, times.size))
     for node, some in enumerate(members):
         for k, one_cause in enumerate(kinds):
             died, at_risk = risk_set(one_cause, some, times)
-            pull = subjects_of(one_cause, some, events) if node > 0 else 0.0
+            pull = subjects_of(one_cause, members[parent[node]], events) if node > 0 else 0.0
             prior = hazard[k, parent[node]] if node > 0 else np.zeros(times.size)
             hazard[k, node] = pulled(died, at_risk, pull, prior)
     leaves = hazard[:, tree.leaf >= 0]
@@ -137,7 +138,7 @@ def shrunk_score_curves(tree: HardTree, members: list[IntArray], score: IbsScore
             curves.append(score.curve(some, "ipcw", monotone=True))
             continue
         above = members[parent[node]]
-        share = events / max(float(score.event[some].sum()), 1.0) * some.size / above.size
+        share = events / max(float(score.event[above].sum()), 1.0)
         curves.append(_pulled_curve(score, some, above, share, curves[parent[node]]))
     return [curves[node] for node in np.flatnonzero(tree.leaf >= 0)]
 
