@@ -51,10 +51,10 @@ def test_hazards_are_pulled_along_the_path(rows, entering):
     model = OptimalSurvivalTree(max_depth=2, leaf="km", shrinkage=8.0).fit(X, y, entry=entry)
     leaf, times = model.apply(X), np.unique(y["time"])
     for k, path in enumerate(paths(model.tree_)):
-        survival, prior = [], None
+        survival, prior, above = [], None, np.ones(len(y), bool)
         for node in path:
             here, hazard = passed(model.tree_, leaf, node), []
-            subjects = 8.0 * here.sum() / y["event"][here].sum()
+            subjects = 8.0 * above.sum() / y["event"][above].sum()  # among whom eight events happened in the parent
             for j, t in enumerate(times):
                 at_risk = (here & (y["time"] >= t) & ((entry < t) | (entry == 0))).sum()
                 died = (here & (y["time"] == t) & y["event"]).sum()
@@ -62,7 +62,7 @@ def test_hazards_are_pulled_along_the_path(rows, entering):
                     hazard.append(died / at_risk)
                 else:
                     hazard.append((died + subjects * prior[j]) / (at_risk + subjects))
-            prior = hazard
+            prior, above = hazard, here
         survival = np.cumprod(1 - np.array(prior))
         row = np.flatnonzero(leaf == k)[:1]
         assert_allclose(model.predict_survival_function(X.iloc[row], times)[0], survival, atol=1e-12)
@@ -76,7 +76,7 @@ def test_the_curve_of_least_score_counts_the_subjects_that_it_borrows(rows):
     everyone = np.add(*score.curve_weights(np.arange(len(y)))) / len(y)
     for k in range(2):
         here = np.flatnonzero(leaf == k)
-        subjects = 6.0 * here.size / y["event"][here].sum()
+        subjects = 6.0 * len(y) / y["event"].sum()
 
         def cost(curve, here=here, subjects=subjects):
             borrowed = subjects * np.sum(score.grid().dt * everyone * (curve - root) ** 2)
@@ -167,3 +167,15 @@ def test_defaults_leave_no_leaf_of_a_few_rows(name):
     assert 1 < model.tree_.n_leaves <= 8
     assert model.leaf_table_.n.min() >= 5 * data.n / data.n_events
     assert model.tree_.value.max() < 5
+
+
+def test_a_leaf_without_events_takes_no_more_events_from_above_than_others():
+    """Forty subjects who all survive, beside sixty who die: one event is taken, not as many as the sixty have."""
+    rng = np.random.default_rng(0)
+    safe = np.arange(100) < 40
+    time = np.where(safe, 5.0, rng.exponential(1.0, 100).clip(0.01, 4.9))
+    y = Surv.from_arrays(~safe, time)
+    model = OptimalSurvivalTree(max_depth=1, leaf="km", shrinkage=1.0, min_samples_leaf=5).fit({"safe": safe}, y)
+    ends = model.predict_survival_function({"safe": [True, False]}, np.array([4.9]))[:, 0]
+    assert ends[0] > 0.9
+    assert ends[1] < 0.1
