@@ -23,7 +23,9 @@ from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 LEVELS, HORIZON = 4, 2
-"""Levels below the proven tree, and depth of the trees whose first splits they are."""
+"""Levels below the proven tree, and depth of the trees whose first splits they are. Over nine large sets of SurvSet
+concordance is .680 and the Brier score .119; .673 and .120 with the proven tree alone (`bench_survset.py --collection
+large`, `optimal` beside `optimal:max_depth=3,tune=cv`; two cores of an AMD EPYC, 2026-11-25)."""
 
 PRICES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Costs per leaf that are compared, in units of the deviance where a subject weighs one: 1 is what Akaike's criterion

@@ -32,8 +32,9 @@ of trees of depth 3 over six sets of SurvSet: .665 and .176; with 3 events .661 
 
 RARE_ROWS, RARE_SHARE = 40, 0.05
 """Where events are rare, a leaf needs no more rows than so many, or than this share of all. Over 24 draws of 1,000 rows
-with 30 events concordance is .604 and the Brier score .0498; .605 and .0504 where a leaf needs a fifth of the rows for
-its five events (`bench_survset.py --collection rare`)."""
+with 30 events concordance is .603 and the Brier score .0497; .600 and .0503 where a leaf needs a fifth of the training
+rows for its five events (`bench_survset.py --collection rare`, `optimal` beside `optimal:tune=cv,min_samples_leaf=167`;
+two cores of an AMD EPYC, 2026-11-25)."""
 
 AUTO_SHRINKAGE = 10.0
 """Events that a leaf takes from above where nothing chooses the number. Over ten sets of SurvSet 10, 20 and 40 give a
