@@ -22,7 +22,7 @@ from softsurv.trees.hard_tree import HardTree
 CLEAR_ERRORS = 2.0
 """A curve of its own in every leaf must be better by so many standard errors of the paired difference. Over nine large
 sets of SurvSet the Brier score is .1189, and .1198 where relative risks stay, both with a concordance of .680
-(`bench_survset.py --collection large`, `optimal` beside `optimal:leaf=adaptive`; two cores of an AMD EPYC, 2026-11-25)."""
+(`bench_survset.py --collection large`, `optimal` beside `optimal:leaf=adaptive`; an AMD EPYC, 2026-11-25)."""
 
 
 class FoldTree(NamedTuple):
