@@ -7,7 +7,6 @@ are good ones: the tree as a whole is not proven, and its report says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +48,9 @@ def cut_back(search: RelativeRiskSearch, found: FoundTree, whole: CodeTree, pric
 
 
 def continued(search: RelativeRiskSearch, found: FoundTree, price: float, stop: StopSignal) -> FoundTree:
-    """A proven tree continued at a cost per leaf. Its lower bound is that of trees of any size with the same cuts."""
+    """A tree continued at a cost per leaf, if it is proven. The lower bound is that of any tree with the same cuts."""
+    if found.report.status is not Status.OPTIMAL:
+        return found
     code_tree = cut_back(search, found, whole_tree(search, found, stop), price)
     if code_tree.n_leaves == found.tree.n_leaves:
         return found
@@ -82,7 +83,7 @@ def continued_size(size: Size, price: float, strength: float) -> Size:
     return Size(depth, size.leaves << LEVELS, size.complexity + price, strength)
 
 
-def best_price(losses: FloatArray, usual: FloatArray, strengths: Sequence[float]) -> tuple[int, int] | None:
+def best_price(losses: FloatArray, usual: FloatArray) -> tuple[int, int] | None:
     """Places of the cost per leaf and of the strength of shrinkage to continue with, or None.
 
     Parameters
@@ -91,7 +92,6 @@ def best_price(losses: FloatArray, usual: FloatArray, strengths: Sequence[float]
         Held-out losses of continued trees by cost, strength and fold.
     usual : (F,)
         Those of the proven trees.
-    strengths : sequence of S floats
     """
     mean = losses.mean(axis=2)
     best = losses[np.unravel_index(np.argmin(mean), mean.shape)]

@@ -233,7 +233,7 @@ def _continued(
         making.rest(search)
         tried.append([search.held_out(tree, held_out, strengths, score_of(making.p)) for tree in found[-1]])
     loss = np.moveaxis(np.array(tried), 0, 2)  # (P, S, F)
-    place, usual = best_price(loss, losses.loss[choice.size], strengths), losses.best_limit()
+    place, usual = best_price(loss, losses.loss[choice.size]), losses.best_limit()
     for k, price in enumerate(PRICES):
         mean = float(np.mean([one[k].n_leaves for one in found]))
         for s, strength in enumerate(strengths):

@@ -1,5 +1,7 @@
 """Trees that go on below the best tree of eight leaves: when they do, what they are, and what their report says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,6 +129,15 @@ def test_time_that_ends_before_leaves_the_proven_tree_and_is_said(monkeypatch):
     assert tree.selection_["max_depth"].max() == 3
 
 
+def test_a_tree_that_is_not_proven_does_not_go_on(large):
+    _, X, y = large
+    search = OptimalSurvivalTree(max_depth=3).fit(X, y)._parts._search
+    found = search.best(3, 8, np.inf, None)
+    cut_off = replace(found, report=replace(found.report, status=Status.TIME_LIMIT))
+    assert continued(search, cut_off, 1.0, StopSignal()) is cut_off
+    assert continued(search, found, 1e9, StopSignal()) is found  # no split below is worth that
+
+
 @pytest.mark.parametrize(
     ("gains", "place"),
     [
@@ -141,5 +152,5 @@ def test_the_highest_cost_that_is_as_good_as_the_best_is_taken(gains, place):
     noise = 0.001 * rng.normal(size=(3, 2, 10))
     losses = usual - np.array(gains)[:, None, None] + noise
     losses[:, 0] += 0.05  # the first strength is worse
-    assert best_price(losses, usual, (5.0, 10.0)) == place
-    assert best_price(losses + 10 * ERRORS, usual, (5.0, 10.0)) is None
+    assert best_price(losses, usual) == place
+    assert best_price(losses + 10 * ERRORS, usual) is None
