@@ -136,7 +136,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     status_ : Status
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), CONTINUED (a proven tree that goes on below its leaves), or
         the limit that ended the search. Of a continued tree ``report_.details`` has leaves and objective of the proven
-        part; ``lower_bound_`` is that of trees of any size with the same cuts, ``rashomon_set`` is about the proven part.
+        part; ``lower_bound_`` is that of trees of any size with the same cuts, and ``rashomon_set`` is about the proven
+        part.
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
         what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
