@@ -28,7 +28,6 @@ from softsurv.trees.soft_text import leaf_line, leaf_size
 WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 """Leaves that are ranked by their relative risk."""
 RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
-OWN_CURVES = "Every leaf has a curve of its own; `predict` gives the time that it is expected to lose."
 
 
 class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
@@ -145,6 +144,10 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
             return self._time_lost(leaf, self.horizon_)[:, code - 1]
         if self.leaf_ in WITH_RISK:
             return self.tree_.value[leaf, 0]
+        return self._expected_loss(leaf)
+
+    def _expected_loss(self, leaf: IntArray) -> FloatArray:
+        """Expected time lost before the last training time, (n,)."""
         return self.horizon_ - self.curves_.restricted_mean(leaf, self.horizon_)
 
     def predict_hazard_function(self, X: Any, times: Any = None, **how: Any) -> FloatArray:
@@ -176,6 +179,9 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         if self.leaf_ in HISTORIES.values():
             return [self._history_line(leaf) for leaf in leaves]
         risk, own = self.tree_.leaf_lines(), self.curves_.own
+        if self.leaf_ not in WITH_RISK:
+            lost = self._expected_loss(np.arange(self.tree_.n_leaves))
+            risk = [f"time lost {one:.4g}" for one in lost.tolist()]
         return [
             f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "") for k in leaves
         ]
@@ -192,9 +198,9 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
 
     def _reading_notes(self) -> list[str]:
-        relative = [] if self.leaf_ in HISTORIES.values() else [RELATIVE_TO]
-        own = [OWN_CURVES] if self.leaf_ == "km" and self.leaf == "auto" and self.objective == "relative_risk" else []
-        return [*relative, *own, *self._proof_notes(), *super()._reading_notes()]
+        ranked = RELATIVE_TO if self.leaf_ in WITH_RISK else f"Time lost: expected before {self.horizon_:.6g}."
+        numbers = [] if self.leaf_ in HISTORIES.values() else [ranked]
+        return [*numbers, *self._proof_notes(), *super()._reading_notes()]
 
     def _proof_notes(self) -> list[str]:
         """What is proven of a tree that goes on below a proven one."""

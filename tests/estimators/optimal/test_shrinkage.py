@@ -114,8 +114,8 @@ def test_what_is_printed_and_drawn_is_what_is_predicted(rows, objective, leaf):
         middle = model.predict_median(X)[row]
         assert model.leaf_table_.median[k] == middle == median(model.leaf_table_.curves[k])
         assert (f"median {middle:.4g}" if np.isfinite(middle) else "median not reached") in line
-        if leaf in ("adaptive", "nelson_aalen"):
-            assert f"relative risk {model.predict(X)[row]:.4g}" in line
+        ranked = "relative risk" if leaf in ("adaptive", "nelson_aalen") else "time lost"
+        assert f"{ranked} {model.predict(X)[row]:.4g}" in line
 
 
 def crossing(n=600, seed=0):
