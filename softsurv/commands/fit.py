@@ -108,7 +108,7 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
         "--max-terms",
         metavar="N",
         type=_whole_or_word,
-        help="features in a split at most, or none: dense splits (default: 3)",
+        help="features in a split at most, or none: dense splits (default: 3; dense with options of dense trees)",
     )
     group.add_argument("--prefer", metavar="NAME", help="of equals: tree (default), or simplest: a single leaf")
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")

@@ -75,19 +75,13 @@ def plot_path(tree: Any, data: Any, row: Any, *, time_unit: str | None = None) -
     _, panels = plt.subplots(1, len(path) + 1, figsize=(3.1 * (len(path) + 1), 3.1), layout="constrained")
     panels = np.atleast_1d(panels)
     for ax, (node, yes) in zip(panels, path, strict=False):
-        here = np.isin(reached, _leaves_below(view, node))
+        here = np.isin(reached, view.leaves_below(node))
         _draw_split(ax, view, node, yes, read.X[here], frame)
     _draw_curves(panels[-1], tree, read.X[reached == leaf], frame, leaf)
     panels[-1].set_xlabel(time_label(read, time_unit))
     panels[0].set_ylabel("Rows" if path else "Survival probability")
     first: Axes = panels[0]
     return first
-
-
-def _leaves_below(view: TreeView, node: ViewNode) -> list[int]:
-    if node.leaf >= 0:
-        return [node.leaf]
-    return [leaf for child in (node.left, node.right) for leaf in _leaves_below(view, view.nodes[child])]
 
 
 def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataFrame, row: pd.DataFrame) -> None:
