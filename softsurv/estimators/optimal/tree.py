@@ -44,6 +44,9 @@ from softsurv.stopping import StopSignal
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
+NO_TABLE = pd.DataFrame()
+"""Of sizes where none is chosen: making one takes a tenth of what a small fit does."""
+
 FOLD_SHARE = 0.9
 """Memory of a fold of cross-validation, as a share of that of all rows: its own table, codes and search."""
 
@@ -271,7 +274,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
         search.room.check(search.needed + more)
         self.selection_ = OnDemand(pd.DataFrame)
-        size = SizeChoice(*size_limits(self), self.complexity, search.shrinkage, pd.DataFrame(), Status.OPTIMAL)
+        size = SizeChoice(*size_limits(self), self.complexity, search.shrinkage, NO_TABLE, Status.OPTIMAL)
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
