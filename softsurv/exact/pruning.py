@@ -31,6 +31,7 @@ def pruned(tree: CodeTree, cost: FloatArray, price: float, top: CodeTree | None 
     builder = TreeBuilder()
 
     def add(node: int) -> int:
+        """Add a node with what stays below it; its number."""
         if not split[node]:
             return builder.add(tree.sums[node])
         feature, code, left, right = tree.branch(node)

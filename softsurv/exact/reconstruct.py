@@ -82,6 +82,7 @@ class TreeReader:
         builder = TreeBuilder()
 
         def add(node: int, rows: Rows, due: FloatArray) -> int:
+            """Add a node of the tree with all below it, and the levels below its leaves; its number."""
             if tree.feature[node] == LEAF_NODE:
                 return self._grow(builder, rows, levels, 1 << levels, None, due, horizon)
             feature, code, *children = tree.branch(node)

@@ -13,7 +13,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
-from softsurv.estimators.optimal.sizes import Size
+from softsurv.estimators.optimal.sizes import Size, standard_error
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.pruning import pruned
 from softsurv.exact.tree import CodeTree
@@ -105,5 +105,4 @@ def best_price(losses: FloatArray, usual: FloatArray) -> tuple[int, int] | None:
 def _ahead(losses: FloatArray, other: FloatArray) -> FloatArray:
     """Mean difference of losses (..., F) to others (F,), in standard errors (...); 0 where they are the same."""
     difference = losses - other
-    mean, error = difference.mean(axis=-1), difference.std(axis=-1, ddof=1) / np.sqrt(difference.shape[-1])
-    return np.asarray(mean / np.maximum(error, np.finfo(float).tiny))
+    return np.asarray(difference.mean(axis=-1) / np.maximum(standard_error(difference), np.finfo(float).tiny))

@@ -17,7 +17,7 @@ from softsurv.estimators.optimal.curve_choice import FoldTree, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
 from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
-from softsurv.estimators.optimal.sizes import FoldPath, Size, compared
+from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, standard_error
 from softsurv.exact.memory import Room
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -39,6 +39,9 @@ ERRORS = 2.0
 """A size is as good as the best up to so many standard errors of their paired difference, and the largest such size is
 taken: shrinkage already forgives what a larger tree overfits. Over ten sets of SurvSet concordance is .631 and the
 Brier score .184; by the least loss .613 and .188, by one standard error .622 and .187, by three .630 and .185."""
+
+CURVE_TABLES = 3.0
+"""Kaplan-Meier curves are compared where there is room for so many tables of all nodes and training times."""
 
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
@@ -181,7 +184,7 @@ class Losses(NamedTuple):
                 "leaves": self.n_leaves[size],
                 "loss": float(self.loss[size].mean()),
                 "difference": float(difference[size].mean()),
-                "error": standard_error(difference[size]),
+                "error": float(standard_error(difference[size])),
                 "chosen": size == chosen,
             }
             for size in self.ranked
@@ -198,7 +201,7 @@ def choice_among(loss: dict[Size, FloatArray], n_leaves: dict[Size, float], stat
     losses = Losses(loss, n_leaves)
     ranked, best = losses.ranked, losses.best_limit()
     difference = {size: loss[size] - loss[best] for size in ranked}
-    error = {size: standard_error(some) for size, some in difference.items()}
+    error = {size: float(standard_error(some)) for size, some in difference.items()}
     chosen, ahead = best, ranked[0]
     if ahead != best and difference[ahead].mean() < -ERRORS * error[ahead]:
         chosen = ahead
@@ -253,8 +256,10 @@ def _with_curve(
     strengths: Sequence[float],
 ) -> SizeChoice:
     """The choice with the curve of its leaves, where that is left open."""
-    rows = making.fold(0)[0].rows
-    if making.p.leaf != "auto" or making.leaf != "adaptive" or rows.entry is not None or trees[0].n_leaves == 1:
+    rows, most = making.fold(0)[0].rows, max(tree.n_nodes for tree in trees)
+    if making.p.leaf != "auto" or making.leaf != "adaptive" or rows.entry is not None or most == 1:
+        return choice
+    if CURVE_TABLES * most * rows.n * rows.time.itemsize > making.room.left:
         return choice
 
     def folds() -> Iterator[FoldTree]:
@@ -265,8 +270,3 @@ def _with_curve(
     score = "concordance" if score_of(making.p) == "concordance" else "ibs"
     leaf, shrinkage = choose_curve(folds(), choice.shrinkage, strengths, score, timer)
     return replace(choice, leaf=leaf, shrinkage=shrinkage)
-
-
-def standard_error(values: FloatArray) -> float:
-    """Of a mean of (F,) values; 0 of one."""
-    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0

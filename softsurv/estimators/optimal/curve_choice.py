@@ -16,6 +16,7 @@ from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import TreeSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.estimators.optimal.sizes import standard_error
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
@@ -60,5 +61,5 @@ def choose_curve(
     losses: FloatArray = np.array(own)  # (F, S)
     best = int(np.argmin(losses.mean(axis=0)))
     gained = np.array(risks) - losses[:, best]
-    clear = gained.mean() > CLEAR_ERRORS * gained.std(ddof=1) / np.sqrt(gained.size)
+    clear = gained.mean() > CLEAR_ERRORS * standard_error(gained)
     return ("km", float(strengths[best])) if clear else ("adaptive", shrinkage)

@@ -194,7 +194,8 @@ def held_out_loss(curves: LeafCurves, leaf: IntArray, test: Rows, score: str) ->
         return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
     brier = IbsScore.from_columns(test.time, test.event, test.weight)  # weighted by their own censoring curve
     times = brier.grid().times
-    return sum(brier.loss(np.flatnonzero(leaf == k), curves.survival[k](times)) for k in np.unique(leaf))
+    survival = curves.survival
+    return sum(brier.loss(np.flatnonzero(leaf == k), survival[k](times)) for k in np.unique(leaf))
 
 
 def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:

@@ -104,3 +104,9 @@ def prices(paths: Sequence[FoldPath], count: int) -> list[float]:
         return []
     quantiles = np.quantile(np.log(turns), (np.arange(count) + 0.5) / count)
     return sorted({float(f"{price:.{DIGITS}g}") for price in np.exp(quantiles).tolist()})
+
+
+def standard_error(losses: FloatArray) -> FloatArray:
+    """Standard error (...) of the mean of losses (..., F) over the folds; 0 of one fold."""
+    n_folds = losses.shape[-1]
+    return np.asarray(losses.std(axis=-1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(losses.shape[:-1]))

@@ -45,7 +45,7 @@ TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
 NO_TABLE = pd.DataFrame()
-"""Of sizes where none is chosen: making one takes a tenth of what a small fit does."""
+"""The table of sizes where none is chosen. It is made once, as small fits would notice."""
 
 FOLD_SHARE = 0.9
 """Memory of a fold of cross-validation, as a share of that of all rows: its own table, codes and search."""
@@ -85,7 +85,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and
-        Kaplan-Meier curves in all leaves are clearly better on held-out rows, these. "nelson_aalen": no exception.
+        Kaplan-Meier curves in all leaves are clearly better on held-out rows, the leaves get these (they are compared
+        where ``memory_limit`` has room for them). "nelson_aalen": no exception.
         "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
         score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
@@ -144,8 +145,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
         what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
-        proven part. Saving works it out; a pickled copy has it
-        only if it was asked for before.
+        proven part. Saving works it out; a pickled copy has it only if it was asked for before.
     report_ : FitReport
     selection_ : DataFrame
         What ``tune`` tried, best first: mean number of leaves and held-out loss, difference to the best limit on the

@@ -77,3 +77,9 @@ def test_late_entry_keeps_relative_risks():
     X, y = two_leaves(800, False)
     tree = OptimalSurvivalTree(max_depth=1, tune="cv").fit(X, y, entry=y["time"] * 0.01)
     assert tree.leaf_ == "adaptive"
+
+
+def test_without_room_for_the_curves_relative_risks_stay(monkeypatch):
+    X, y = two_leaves(800, False)
+    monkeypatch.setattr("softsurv.estimators.optimal.cross_validation.CURVE_TABLES", 1e9)
+    assert OptimalSurvivalTree(max_depth=2, tune="cv").fit(X, y).leaf_ == "adaptive"

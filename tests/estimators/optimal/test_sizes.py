@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, prices
+from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, prices, standard_error
 
 
 def test_a_cost_per_leaf_is_compared_on_the_path():
@@ -75,3 +75,9 @@ def test_every_limit_is_compared_under_every_shrinkage():
         Size(1, leaves, 0.5, strength) for leaves in (2, 3, 4) for strength in (5.0, 10.0)
     ]
     assert [loss.tolist() for _, _, loss in found] == [[2.0], [3.0], [4.0], [5.0], [4.0], [5.0]]
+
+
+def test_the_error_of_a_mean_over_folds():
+    losses = np.random.default_rng(0).normal(size=(3, 2, 10))
+    np.testing.assert_allclose(standard_error(losses), losses.std(axis=2, ddof=1) / np.sqrt(10))
+    assert standard_error(np.array([2.0])) == 0
