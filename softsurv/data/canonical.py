@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, in_blocks
@@ -116,9 +117,11 @@ def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
     return groups
 
 
-def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> FloatArray:
+def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArray[Any]:
     """Numbers (n,) that order rows as a group of columns does."""
     if len(names) == 1 and (labels := block.labels.get(names[0])) is not None:
+        if list(labels.texts) == sorted(labels.texts):
+            return labels.code.view(np.uint64)  # a missing one, -1, is the largest
         order = {text: float(k) for k, text in enumerate(sorted(labels.texts))}
         return labels.of_each([order[text] for text in labels.texts], np.inf)
     if len(names) == 1:

@@ -19,6 +19,9 @@ EXACT_POWER = 22
 SURE_DIGITS, NEAR_TIE = 10, 1e-4
 """A number scaled to at most so many digits is off by less than ``NEAR_TIE``."""
 
+SHORT_HALF = 1e5
+"""Half a whole number below this has at most six digits."""
+
 Cuts = tuple[float, ...]
 """Cuts of one column, ascending."""
 
@@ -100,7 +103,9 @@ def between(low: FloatArray, high: FloatArray) -> FloatArray:
     """Midway between two values, with six digits or as many as keep it between; the lower one where none does."""
     middle = low + 0.5 * (high - low)
     cut = np.where(middle < high, middle, low)
-    left = np.arange(cut.size)
+    left = np.flatnonzero((np.rint(2.0 * cut) != 2.0 * cut) | (np.abs(cut) >= SHORT_HALF))
+    if not left.size:
+        return cut
     for digits in DIGITS:
         short = to_digits(cut[left], digits)
         fits = (low[left] <= short) & (short < high[left])

@@ -259,6 +259,8 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
     if "O" in kinds:
         X, types = objects_as_numbers(X), None
     names = X.columns.tolist() if kinds == {"f"} else float_columns(X, column_types(X) if types is None else types)
+    if not names:
+        return X, types
     # a table of floats alone is looked at as it is; of another one the floats are copied
     floats = X.to_numpy().T if kinds == {"f"} else values_of(X, names, na_value=np.nan)
     if (infinite := np.isinf(floats)).any():
