@@ -13,6 +13,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.recursion import solve
+from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Scratch, SearchArrays, column_sums
@@ -42,6 +43,8 @@ class TreeReader:
         State for calls below the root, which share nothing.
     rows : (U,) int32
         All rows.
+    gives_up : bool
+        Nodes are leaves from where the search is told to stop.
     """
 
     base: ModuleType
@@ -52,6 +55,7 @@ class TreeReader:
     scratch: Scratch
     idle: Packed
     rows: Rows
+    gives_up: bool = False
 
     @property
     def problem(self) -> SearchArrays:
@@ -147,6 +151,8 @@ class TreeReader:
             solve(self.packed, rows, len(rows), *key, depth, leaves, math.inf, 1, *self.scratch, self.cache, self.idle)
             return float(nodes.choice[1])
         split, value, leaf = self._shallow(rows, leaves, due)
+        if self.gives_up and self.scratch.local.value.control[STOP]:
+            return LEAF
         if split < 0 or value >= min(upper, leaf - self.problem.tolerance):
             return LEAF
         left_leaves = self._left_of_three(rows, split, due) if leaves == 3 else leaves // 2

@@ -128,3 +128,10 @@ def test_no_tree_falls_below_the_floor():
     for seed in range(6):
         search = searched(seed, complexity=0.4)[0]
         assert search.floor <= search.solve(4).report.objective + 1e-9
+
+
+def test_a_tree_that_is_told_to_stop_does_not_go_on():
+    search, *_ = searched(0, complexity=0.4)
+    top, over = search.solve(1).tree, StopSignal(0.0)
+    assert search.continued(top, 2, 2, over) is None
+    assert search.continued(top, 2, 2, StopSignal()).n_leaves > top.n_leaves  # and the next call may

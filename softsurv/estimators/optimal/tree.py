@@ -44,7 +44,7 @@ from softsurv.stopping import StopSignal
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
-NO_TABLE = pd.DataFrame()
+NO_TABLE = OnDemand(pd.DataFrame)
 """The table of sizes where none is chosen. It is made once, as small fits would notice."""
 
 FOLD_SHARE = 0.9
@@ -282,7 +282,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             data, room = in_order(), search.room.less(search.held)
             size = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
             self.leaf_ = size.leaf or self.leaf_
-            search.shrinkage, self.selection_ = size.shrinkage, size.table
+            search.shrinkage, self.selection_ = size.shrinkage, size.made
             search.ask(size.complexity)
         if not self.binarizer_.columns_:
             size = replace(size, depth=0, leaves=None if size.leaves is None else 1)
@@ -295,7 +295,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _warn_unless_proven(self) -> None:
         warn_unless_proven(self.report_)
-        if self.status_ in PROVEN and self.report_.details["selection"] != Status.OPTIMAL:
+        if self.status_ in (*PROVEN, Status.CONTINUED) and self.report_.details["selection"] != Status.OPTIMAL:
             warn(
                 f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
                 "sizes compared; raise time_limit or lower max_depth",
