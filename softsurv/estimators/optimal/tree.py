@@ -86,7 +86,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and
         Kaplan-Meier curves in all leaves are clearly better on held-out rows, the leaves get these (they are compared
-        where ``memory_limit`` has room for them). "nelson_aalen": no exception.
+        where ``memory_limit`` has room for that, at 2,000 times where the rows have more). "nelson_aalen": no exception.
         "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
         score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
@@ -110,8 +110,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
         goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
         of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors; of
-        the costs that are as good as the best the highest is taken. With more than 500 0/1 columns five folds are
-        made once.
+        the costs that are as good as the best the highest is taken. With more than 500 0/1 columns or 250,000 rows
+        five folds are made once.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
@@ -141,7 +141,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), CONTINUED (a proven tree that goes on below its leaves), or
         the limit that ended the search. Of a continued tree ``report_.details`` has leaves and objective of the proven
         part; ``lower_bound_`` is that of trees of any size with the same cuts, and ``rashomon_set`` is about the proven
-        part.
+        part. Where a limit ends the fit before the tree has gone on, the proven part is the tree, and the limit is the
+        status.
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
         what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
