@@ -134,7 +134,7 @@ def test_no_tree_falls_below_the_floor():
 
 
 def test_nothing_is_kept_of_a_search_that_is_gone():
-    """Without a collection of garbage: a function that calls itself inside a method would keep its tables until then."""
+    """No garbage is collected here: a function that calls itself inside a method would keep its tables until then."""
     gc.disable()
     try:
         search, *_ = searched(0, complexity=0.4)
