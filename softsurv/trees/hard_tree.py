@@ -192,11 +192,14 @@ class HardTree:
 
     def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
         """Node at which each of n rows ends, (n,); see :meth:`leaf_of`."""
-        at = np.zeros(n, dtype=np.int64)
-        for node in np.flatnonzero(self.feature >= 0).tolist():  # preorder: parents first
-            here = np.flatnonzero(at == node)
+        at, rows = np.zeros(n, dtype=np.int64), {0: np.arange(n)}  # rows of the nodes to come
+        for node, leaf in enumerate(self.leaf.tolist()):  # preorder: parents first
+            here = rows.pop(node)
+            if leaf >= 0:
+                at[here] = node
+                continue
             yes = self.rule(node).answers(table[self.sources[self.feature[node]].name][here])
-            at[here] = np.where(yes, self.left[node], self.right[node])
+            rows[int(self.left[node])], rows[int(self.right[node])] = here[yes], here[~yes]
         return at
 
     def path(self, leaf: int) -> list[tuple[int, bool]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.rules import fills_text
 from softsurv.errors import warn
@@ -30,11 +31,14 @@ class SizedTree:
     objective : float
         Cost per leaf included.
     tree : HardTree
+    leaf_sums : ndarray (L, K), optional
+        Statistics of the training rows of each leaf, where the search has them.
     """
 
     max_leaves: int
     objective: float
     tree: HardTree
+    leaf_sums: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 class Proven:
