@@ -225,7 +225,8 @@ def grow(
             break
         losses = in_leaves.cpu().numpy()
         for m in np.flatnonzero(moving).tolist():
-            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
+            corrections_of = None if plans[m].slopes is not None else table[m]
+            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], corrections_of, plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
     assert best is not None
     return best
@@ -241,11 +242,15 @@ def polish(
     rows: StackRows,
     mine: IntArray,
     losses: FloatArray,  # (L, N) of every row in every leaf
-    table: FloatArray,  # (N, 5 K) slopes and curvatures at the common models
+    table: FloatArray | None,  # (N, 5 K) slopes and curvatures at the common models
     max_terms: int,
     stop: Callable[[], bool] = never,
 ) -> Rules:
-    """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed."""
+    """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed.
+
+    A rule between two leaves is judged by the best corrections of level and shape on its two sides. Leaves with slopes
+    of their own differ in more than that: without a ``table`` it is judged by the losses in both leaves.
+    """
     if stop():
         return rules
     values, new = rows.split.values, list(rules)
@@ -259,7 +264,7 @@ def polish(
         if rows.size[at].sum() < 2 * rows.least:
             continue
         left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
-        if (left == left[0]).all() and (right == right[0]).all():
+        if table is not None and (left == left[0]).all() and (right == right[0]).all():
             own = table[at]
         else:
             own = (rows.weight[at] * (losses[right, at] - losses[left, at]))[:, None]
