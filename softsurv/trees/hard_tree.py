@@ -235,9 +235,9 @@ class HardTree:
         """The tree in Graphviz's language; ``lines`` as in :meth:`export_text`."""
         return hard_tree_dot(self, self.leaf_lines() if lines is None else lines)
 
-    def to_python(self, name: str = "leaf_of") -> str:
+    def to_python(self, name: str = "leaf_of", lines: Sequence[str] | None = None) -> str:
         """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import."""
-        return hard_tree_python(self, name)
+        return hard_tree_python(self, name, self.leaf_lines() if lines is None else lines)
 
     # -- saving --------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:

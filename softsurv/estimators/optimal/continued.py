@@ -75,7 +75,12 @@ def continued(search: RelativeRiskSearch, found: FoundTree, price: float, stop: 
 def _report(search: RelativeRiskSearch, found: FoundTree, objective: float, status: Status, price: float) -> FitReport:
     """The report of a proven tree that goes on, or was to go on, below its leaves."""
     proven = found.report
-    parts = {"proven_leaves": found.tree.n_leaves, "proven_objective": proven.objective, "cost_per_leaf_below": price}
+    parts = {
+        "proven_depth": search.limits[0],
+        "proven_leaves": found.tree.n_leaves,
+        "proven_objective": proven.objective,
+        "cost_per_leaf_below": price,
+    }
     return replace(
         proven,
         status=status,

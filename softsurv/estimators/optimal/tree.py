@@ -38,7 +38,7 @@ from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room, bytes_of_frame
-from softsurv.results import Status
+from softsurv.results import Status, how_it_ended
 from softsurv.stopping import StopSignal
 
 TUNING_SHARE = 0.7
@@ -297,11 +297,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     def _warn_unless_proven(self) -> None:
         warn_unless_proven(self.report_)
         if self.status_ in (*PROVEN, Status.CONTINUED) and self.report_.details["selection"] != Status.OPTIMAL:
-            warn(
-                f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
-                "sizes compared; raise time_limit or lower max_depth",
-                ConvergenceWarning,
-            )
+            ended = how_it_ended("cross-validation", Status(self.report_.details["selection"]))
+            interrupted = self.report_.details["selection"] == Status.INTERRUPTED
+            remedy = "" if interrupted else "; raise time_limit or lower max_depth"
+            warn(f"{ended} with {len(self.selection_)} sizes compared{remedy}", ConvergenceWarning)
 
 
 def with_report(found: FoundTree, tuned: Status, timer: StopSignal) -> FoundTree:

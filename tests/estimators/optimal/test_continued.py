@@ -10,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree, load_model
+from softsurv.errors import DataWarning
 from softsurv.estimators.optimal import cross_validation
 from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price, continued
 from softsurv.exact.search import Search
-from softsurv.results import Status
+from softsurv.results import Status, how_it_ended
 from softsurv.stopping import StopSignal
 
 CELLS = np.random.default_rng(3).permutation(np.geomspace(0.02, 6.4, 32))
@@ -58,8 +59,10 @@ def test_its_report_says_what_is_proven(large):
     best = OptimalSurvivalTree(max_depth=5).fit(X, y)  # a leaf for every cell
     assert tree.lower_bound_ <= best.objective_ <= tree.objective_ + 1e-9
     assert tree.gap_ == pytest.approx(tree.objective_ - tree.lower_bound_)
-    assert "best tree with 8 leaves, which is proven; those below are not" in tree.export_text()
+    assert "best tree of depth 3 with 8 leaves, which is proven; those below are not" in tree.export_text()
     assert "those below" not in proven.export_text()
+    with pytest.warns(DataWarning, match="the set holds trees near the proven one, of its depth at most"):
+        assert next(iter(tree.rashomon_set(0.001))).objective_ == pytest.approx(proven.objective_)
     assert tree.path_[-1].tree.n_leaves == 8
 
 
@@ -131,7 +134,7 @@ def cut_off_in(monkeypatch, call, how):
 def test_time_that_ends_among_the_folds_leaves_the_proven_tree_and_is_said(monkeypatch):
     X, y = coins(1500, np.geomspace(0.05, 6.4, 16))
     cut_off_in(monkeypatch, 3, lambda stop: stop.end_unless(np.inf))
-    with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early \(time_limit\)"):
+    with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
         tree = OptimalSurvivalTree().fit(X, y)
     assert tree.tree_.n_leaves == 8
     assert tree.selection_["max_depth"].max() == 3
@@ -148,7 +151,7 @@ def test_what_ends_before_the_tree_of_all_rows_has_gone_on_is_its_status(monkeyp
     X, y = coins(3000, CELLS)
     proven = OptimalSurvivalTree(max_depth=3).fit(X, y)
     cut_off_in(monkeypatch, 11, how)  # after the ten folds
-    with pytest.warns(ConvergenceWarning, match=f"ended at its {status.replace('_', ' ')} with objective"):
+    with pytest.warns(ConvergenceWarning, match=f"{how_it_ended('the search', status)} with objective"):
         tree = OptimalSurvivalTree().fit(X, y)
     assert tree.status_ is status
     assert tree.tree_.feature.tolist() == proven.tree_.feature.tolist()
@@ -169,7 +172,7 @@ def test_a_continued_tree_whose_curves_were_not_compared_in_time_says_so(monkeyp
         return through(folds, shrinkage, strengths, score, stop)
 
     monkeypatch.setattr(cross_validation, "choose_curve", cut_off)
-    with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early \(time_limit\)"):
+    with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
         tree = OptimalSurvivalTree().fit(X, y)
     assert tree.status_ == Status.CONTINUED
     assert tree.leaf_ == "adaptive"
