@@ -32,6 +32,8 @@ class Ended:
     machine : Machine
     began : float
         When training began, by `time.perf_counter`.
+    form : str
+        How the objective went over the rows, :meth:`Objective.form`.
 
     Attributes
     ----------
@@ -47,8 +49,10 @@ class Ended:
         n_rows: int,
         machine: Machine,
         began: float,
+        form: str,
     ) -> None:
         self.trained, self.anchors, self.spans, self.machine, self.began = trained, anchors, spans, machine, began
+        self.form = form
         objective = torch.where(trained.objective.isnan(), torch.inf, trained.objective).view(n_rows, -1)
         first = torch.arange(n_rows, device=objective.device) * objective.shape[1]
         self.best = torch.stack([first + span.start + objective[:, span].argmin(1) for span in spans], 1)
@@ -89,6 +93,7 @@ class Ended:
             details={
                 "objectives": [value for value in of if math.isfinite(value)],
                 "single_leaf_converged": v.anchored[row][k],
+                "objective_by": self.form,
             },
         )
 

@@ -37,7 +37,8 @@ class FittedStarts:
     objectives : tuple of float
         Training objectives; infinite for a tree that there was no time to train: it is as training would begin.
     report : FitReport
-        Of the best tree. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
+        Of the best tree. ``details`` holds the objective of every start, whether the single-leaf fit converged, and
+        ``objective_by``: how the objective went over the rows, :meth:`Objective.form`.
     causes : tuple of tuple of SoftTree
         Where events have causes: for each start one tree per cause. These differ in their leaves alone, and those of
         the first cause are ``trees``.
@@ -123,6 +124,7 @@ def fit_starts(
         details={
             "objectives": [value for value in trained.objective.tolist() if math.isfinite(value)],
             "single_leaf_converged": bool(anchor.converged.all()),
+            "objective_by": stack.objective.form(stack.leaves),
         },
     )
     found = tuple(

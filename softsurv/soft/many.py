@@ -170,7 +170,7 @@ def _fit_together(
     stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
     trained = fit_stack(stack, first.training, machine)
     spans = _spans([len(recipe.used_starts) for recipe in recipes])
-    ended = Ended(trained, anchors, spans, len(rows), machine, began)
+    ended = Ended(trained, anchors, spans, len(rows), machine, began, stack.objective.form(stack.leaves))
     routing_, leaves_ = trained.routing[ended.best.flatten()], trained.leaves[ended.best.flatten()]
     found: dict[tuple[int, int], OfMany] = {}
     for row, own in enumerate(columns):
