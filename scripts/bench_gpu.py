@@ -3,7 +3,8 @@
     python scripts/bench_gpu.py                       # the table
     python scripts/bench_gpu.py --quick               # a few cells, under a minute
     python scripts/bench_gpu.py --markdown table.md
-    python scripts/bench_gpu.py --fused --markdown scripts/tables/fused.md   # the compiled objective alone
+    python scripts/bench_gpu.py --fused --markdown scripts/tables/fused.md     # the compiled objective alone
+    python scripts/bench_gpu.py --rules --markdown scripts/tables/gpu_rules.md  # what trees of rules wait for, alone
 
 Four tables: fits of joint training, what a study is made of (`_gpu_parts.py`), the share of what the device allows
 (operators over its launch rate, bytes moved over its bandwidth) that a round of L-BFGS by operators reaches, and what
@@ -28,6 +29,7 @@ from _gpu_fits import NONE, Bench, simulate
 from _gpu_fused import passes
 from _gpu_goals import goals
 from _gpu_parts import PARTS, rate, share_of_the_limit
+from _gpu_rules import rules
 from _machine import machine_line
 
 from softsurv.soft.parallel import one_core_each
@@ -45,6 +47,13 @@ Tables are moved by operators as counted, and once into and out of one kernel. M
 wall clock on CUDA; the loops are those that a CPU trains with. It is compiled with empty caches; other numbers of trees
 and rows take the same kernel, a single tree one of its own. The difference is relative to the largest entry or 1. Fits
 are joint trainings of 20 features, 60 rounds at most, by the same clocks; on CUDA rounds are recorded as graphs."""
+EXPLAINED_RULES = """Made by [bench_gpu.py](../bench_gpu.py) `--rules`. The default tree, chosen and fitted: how often
+the host waits for what a device found while rules are sought and candidates are scored, what is copied then, and the
+processor's seconds in the search for rules, in the fits of leaves, and in all. A device would wait no more often, and
+less where a CPU trains large data in several parts. A device fits the leaves and waits while the processor seeks rules,
+there with one thread for each core. The search is the least that a fit takes on one core, however fast the device."""
+FUSED_HEAD = "# The objective as one compiled operator", EXPLAINED_FUSED
+RULES_HEAD = "# What a tree of rules waits for", EXPLAINED_RULES
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
@@ -149,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few small cells")
     parser.add_argument("--fused", action="store_true", help="the objective by operators and compiled, alone")
+    parser.add_argument("--rules", action="store_true", help="what trees of rules wait for, alone")
     parser.add_argument("--repeats", type=int, default=3, help="of each cell; the fastest counts (default: 3)")
     parser.add_argument("--cpu-trees", type=int, default=40, help="trees that the CPU trains at most (default: 40)")
     parser.add_argument("--markdown", type=Path, help="write the table to this file too")
@@ -157,12 +167,13 @@ def main() -> None:
     print(f"{machine_line()}\nCUDA device: {device}; CPU threads: {torch.get_num_threads()}")
     load = f"CPU threads: {torch.get_num_threads()}; load of the machine {os.getloadavg()[1]:.0f}"
     machine = f"{machine_line()}. CUDA device: {device}. {load}."
-    if options.fused:
-        table = "\n".join(as_markdown(passes(options.quick)))
+    if options.fused or options.rules:
+        rows = passes(options.quick) if options.fused else rules()
+        table = "\n".join(as_markdown(rows))
         print(f"\n{table}")
         if options.markdown is not None:
-            head = ["# The objective as one compiled operator", machine, EXPLAINED_FUSED]
-            options.markdown.write_text("\n\n".join([*head, table]) + "\n")
+            head = FUSED_HEAD if options.fused else RULES_HEAD
+            options.markdown.write_text("\n\n".join([head[0], machine, head[1], table]) + "\n")
         return
     rows, parts, limits = [], [], []
     for cell in QUICK if options.quick else GRID:

@@ -11,10 +11,18 @@ from typing import NamedTuple
 import torch
 
 from softsurv.results import FitReport, Status
-from softsurv.soft.fit_stack import refuse_infinite
+from softsurv.soft.fit_stack import Stack, refuse_infinite
 from softsurv.soft.nodec import Trained
+from softsurv.soft.objective import FUSED, OPERATORS
 from softsurv.soft.optimisers import Minimum
 from softsurv.soft.parallel import Machine
+from softsurv.soft.recipe import Training
+
+
+def form_of(stack: Stack, training: Training) -> str:
+    """How the objective of a training goes over the rows, see :meth:`Objective.form`; that of NODEC is never fused."""
+    found, by_nodes = stack.objective.form(stack.leaves), training.solver == "nodec" and stack.objective.depth > 0
+    return OPERATORS if found == FUSED and by_nodes else found
 
 
 class Ended:
@@ -33,7 +41,7 @@ class Ended:
     began : float
         When training began, by `time.perf_counter`.
     form : str
-        How the objective went over the rows, :meth:`Objective.form`.
+        How the objective went over the rows, :func:`form_of`.
 
     Attributes
     ----------

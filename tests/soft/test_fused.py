@@ -129,6 +129,9 @@ def test_a_report_says_how_the_objective_went_over_the_rows(tools, uncompiled, m
         said.append((tree.report_.details["objective_by"], tree.report_.objective))
     assert [form for form, _ in said] == [FUSED, OPERATORS]
     assert said[0][1] == pytest.approx(said[1][1], rel=1e-9)
+    monkeypatch.setenv(fused.SWITCH, fused.ON)
+    tree = SoftSurvivalTree(device="cpu", solver="nodec", max_iter=1, n_restarts=1, init="random", **given).fit(data)
+    assert tree.report_.details["objective_by"] == OPERATORS  # node by node
 
 
 def test_a_round_has_fewer_operators_and_moves_fewer_tables(tools, asked):
