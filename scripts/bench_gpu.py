@@ -3,6 +3,8 @@
     python scripts/bench_gpu.py                       # the table
     python scripts/bench_gpu.py --quick               # a few cells, under a minute
     python scripts/bench_gpu.py --markdown table.md
+    python scripts/bench_gpu.py --fused --markdown scripts/tables/fused.md     # the compiled objective alone
+    python scripts/bench_gpu.py --rules --markdown scripts/tables/gpu_rules.md  # what trees of rules wait for, alone
 
 Four tables: fits of joint training, what a study is made of (`_gpu_parts.py`), the share of what the device allows
 (operators over its launch rate, bytes moved over its bandwidth) that a round of L-BFGS by operators reaches, and what
@@ -24,8 +26,10 @@ from pathlib import Path
 
 import torch
 from _gpu_fits import NONE, Bench, simulate
+from _gpu_fused import passes
 from _gpu_goals import goals
 from _gpu_parts import PARTS, rate, share_of_the_limit
+from _gpu_rules import rules
 from _machine import machine_line
 
 from softsurv.soft.parallel import one_core_each
@@ -36,6 +40,20 @@ made of, by wall clock: what else the machine did slows it; then the share of wh
 bytes a second) that a round of L-BFGS by torch's operators reaches. A round is an evaluation of all trees; the copy
 by which the host learns which of them move counts in. A CPU trains by compiled loops instead. Last what is asked of an
 H200; of the CPU the fits alone, timed on at most 40 of them."""
+EXPLAINED_FUSED = """Made by [bench_gpu.py](../bench_gpu.py) `--fused`. The objective's pass over 700 rows, from
+predictors and splits to the expected loss and its derivatives: by torch's operators as any device takes them, and as
+one operator of `torch.compile` (SOFTSURV_COMPILE=1, `softsurv/soft/fused.py`). Kernels are those that it generated.
+Tables are moved by operators as counted, and once into and out of one kernel. Milliseconds are processor time on a CPU,
+wall clock on CUDA; the loops are those that a CPU trains with. It is compiled with empty caches; other numbers of trees
+and rows take the same kernel, a single tree one of its own. The difference is relative to the largest entry or 1. Fits
+are joint trainings of 20 features, 60 rounds at most, by the same clocks; on CUDA rounds are recorded as graphs."""
+EXPLAINED_RULES = """Made by [bench_gpu.py](../bench_gpu.py) `--rules`. The default tree, chosen and fitted: how often
+the host waits for what a device found while rules are sought and candidates are scored, what is copied then, and the
+processor's seconds in the search for rules, in the fits of leaves, and in all. A device would wait no more often, and
+less where a CPU trains large data in several parts. A device fits the leaves and waits while the processor seeks rules,
+there with one thread for each core. The search is the least that a fit takes on one core, however fast the device."""
+FUSED_HEAD = "# The objective as one compiled operator", EXPLAINED_FUSED
+RULES_HEAD = "# What a tree of rules waits for", EXPLAINED_RULES
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
@@ -139,12 +157,24 @@ def verdict(rows: list[dict[str, str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few small cells")
+    parser.add_argument("--fused", action="store_true", help="the objective by operators and compiled, alone")
+    parser.add_argument("--rules", action="store_true", help="what trees of rules wait for, alone")
     parser.add_argument("--repeats", type=int, default=3, help="of each cell; the fastest counts (default: 3)")
     parser.add_argument("--cpu-trees", type=int, default=40, help="trees that the CPU trains at most (default: 40)")
     parser.add_argument("--markdown", type=Path, help="write the table to this file too")
     options = parser.parse_args()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
     print(f"{machine_line()}\nCUDA device: {device}; CPU threads: {torch.get_num_threads()}")
+    load = f"CPU threads: {torch.get_num_threads()}; load of the machine {os.getloadavg()[1]:.0f}"
+    machine = f"{machine_line()}. CUDA device: {device}. {load}."
+    if options.fused or options.rules:
+        rows = passes(options.quick) if options.fused else rules()
+        table = "\n".join(as_markdown(rows))
+        print(f"\n{table}")
+        if options.markdown is not None:
+            head = FUSED_HEAD if options.fused else RULES_HEAD
+            options.markdown.write_text("\n\n".join([head[0], machine, head[1], table]) + "\n")
+        return
     rows, parts, limits = [], [], []
     for cell in QUICK if options.quick else GRID:
         rows.append(measure(cell, options.repeats, options.cpu_trees))
@@ -160,8 +190,7 @@ def main() -> None:
     tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits, asked)]
     print("\n\n".join(["", *tables, verdict(rows)]))
     if options.markdown is not None:
-        load = f"CPU threads: {torch.get_num_threads()}; load of the machine {os.getloadavg()[1]:.0f}"
-        head = ["# On the CPU and on a GPU", f"{machine_line()}. CUDA device: {device}. {load}.", EXPLAINED]
+        head = ["# On the CPU and on a GPU", machine, EXPLAINED]
         options.markdown.write_text("\n\n".join([*head, *tables]) + "\n")
 
 

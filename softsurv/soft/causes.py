@@ -21,7 +21,7 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.bfgs import Inner
 from softsurv.soft.fairness import GroupFairness
-from softsurv.soft.objective import LeafTerms, Objective, route
+from softsurv.soft.objective import OPERATORS, LeafTerms, Objective, route
 from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem, make_problem, with_others
 from softsurv.soft.restricted import Moves, fit_moves
@@ -66,6 +66,10 @@ class CausesObjective(Objective):
             Objective(one, self.depth, replace(self.penalties, anchor=anchor)) if count else None
             for one, anchor, count in zip(p.of_causes, anchors, p.counts, strict=True)
         )
+
+    def form(self, *tables: Tensor) -> str:
+        """By operators: the losses of causes are added up before rows are routed."""
+        return OPERATORS
 
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
         """Loss of every row in every leaf, (M, L, N), all causes added up; the slopes are those of each cause."""

@@ -11,10 +11,18 @@ from typing import NamedTuple
 import torch
 
 from softsurv.results import FitReport, Status
-from softsurv.soft.fit_stack import refuse_infinite
+from softsurv.soft.fit_stack import Stack, refuse_infinite
 from softsurv.soft.nodec import Trained
+from softsurv.soft.objective import FUSED, OPERATORS
 from softsurv.soft.optimisers import Minimum
 from softsurv.soft.parallel import Machine
+from softsurv.soft.recipe import Training
+
+
+def form_of(stack: Stack, training: Training) -> str:
+    """How the objective of a training goes over the rows, see :meth:`Objective.form`; that of NODEC is never fused."""
+    found, by_nodes = stack.objective.form(stack.leaves), training.solver == "nodec" and stack.objective.depth > 0
+    return OPERATORS if found == FUSED and by_nodes else found
 
 
 class Ended:
@@ -32,6 +40,8 @@ class Ended:
     machine : Machine
     began : float
         When training began, by `time.perf_counter`.
+    form : str
+        How the objective went over the rows, :func:`form_of`.
 
     Attributes
     ----------
@@ -47,8 +57,10 @@ class Ended:
         n_rows: int,
         machine: Machine,
         began: float,
+        form: str,
     ) -> None:
         self.trained, self.anchors, self.spans, self.machine, self.began = trained, anchors, spans, machine, began
+        self.form = form
         objective = torch.where(trained.objective.isnan(), torch.inf, trained.objective).view(n_rows, -1)
         first = torch.arange(n_rows, device=objective.device) * objective.shape[1]
         self.best = torch.stack([first + span.start + objective[:, span].argmin(1) for span in spans], 1)
@@ -89,6 +101,7 @@ class Ended:
             details={
                 "objectives": [value for value in of if math.isfinite(value)],
                 "single_leaf_converged": v.anchored[row][k],
+                "objective_by": self.form,
             },
         )
 

@@ -14,6 +14,7 @@ from softsurv.errors import DataWarning, warn
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport, Status
 from softsurv.soft.causes import make_problem_of_causes
+from softsurv.soft.ended import form_of
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
 from softsurv.soft.group_lasso import GroupLasso
@@ -37,7 +38,8 @@ class FittedStarts:
     objectives : tuple of float
         Training objectives; infinite for a tree that there was no time to train: it is as training would begin.
     report : FitReport
-        Of the best tree. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
+        Of the best tree. ``details`` holds the objective of every start, whether the single-leaf fit converged, and
+        ``objective_by``: how the objective went over the rows, :func:`form_of`.
     causes : tuple of tuple of SoftTree
         Where events have causes: for each start one tree per cause. These differ in their leaves alone, and those of
         the first cause are ``trees``.
@@ -123,6 +125,7 @@ def fit_starts(
         details={
             "objectives": [value for value in trained.objective.tolist() if math.isfinite(value)],
             "single_leaf_converged": bool(anchor.converged.all()),
+            "objective_by": form_of(stack, recipe.training),
         },
     )
     found = tuple(

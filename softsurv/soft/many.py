@@ -22,7 +22,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.results import FitReport
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.causes import make_problem_of_causes
-from softsurv.soft.ended import Ended
+from softsurv.soft.ended import Ended, form_of
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit import build_tree
 from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
@@ -170,7 +170,7 @@ def _fit_together(
     stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
     trained = fit_stack(stack, first.training, machine)
     spans = _spans([len(recipe.used_starts) for recipe in recipes])
-    ended = Ended(trained, anchors, spans, len(rows), machine, began)
+    ended = Ended(trained, anchors, spans, len(rows), machine, began, form_of(stack, first.training))
     routing_, leaves_ = trained.routing[ended.best.flatten()], trained.leaves[ended.best.flatten()]
     found: dict[tuple[int, int], OfMany] = {}
     for row, own in enumerate(columns):

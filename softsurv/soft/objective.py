@@ -17,7 +17,16 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from softsurv.soft.fairness import GroupFairness
-from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, leaf_losses, routed_loss
+from softsurv.soft.fused import fused_loss, is_fused
+from softsurv.soft.one_pass import (
+    OnePass,
+    code_of,
+    expected_loss,
+    is_compiled,
+    leaf_loss_and_slopes,
+    leaf_losses,
+    routed_loss,
+)
 from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
@@ -28,6 +37,9 @@ from softsurv.trees.routing import (
     subtree_costs,
 )
 from softsurv.trees.topology import level_slice
+
+LOOPS, FUSED, OPERATORS = "compiled loops", "fused operator", "operators"
+"""Ways over the rows: `one_pass.py`, `fused.py`, and torch's operators table by table."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +152,12 @@ class Objective:
         """
         p, top, split = self.problem, level_slice(hard_levels).start, self.splits(routing)
         mass, split = hard_reach(split, hard_levels, p.weight), split[:, top:]
-        code = self._compiled(leaves, split, mass)
-        if code is None:
+        rows = self._in_one_pass(leaves, split, mass)
+        if rows is None:
             terms = self.leaf_terms(leaves)
             found = route(split, terms.loss, mass)
             value, slopes, d_leaves = found.value, found.slopes, self.leaf_gradient(leaves, terms.slopes, found.reach)
         else:
-            _, z, log_slope = self.predictors(leaves)
-            rows = expected_loss(code, z, log_slope, p.even_event, split, mass)
             value, slopes, d_leaves = rows.value, rows.slopes, self._leaf_pullback(leaves, rows.by_time, rows.reach)
         slopes = p.pullback(slopes)
         d_routing = slopes if top == 0 else pad(slopes, (0, 0, top, 0))
@@ -156,6 +166,24 @@ class Objective:
             extra = self.fairness.value_and_gradient(self.problem, routing, leaves, hard_levels)
             value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
         return value, d_routing, d_leaves
+
+    def _in_one_pass(self, leaves: Tensor, split: Tensor, mass: Tensor) -> OnePass | None:
+        """Expected loss by compiled loops or by a fused operator; None where torch's operators must be used."""
+        p, form = self.problem, self.form(leaves, split, mass)
+        if form == OPERATORS:
+            return None
+        _, z, log_slope = self.predictors(leaves)
+        if form == FUSED:
+            return fused_loss(p.family.link, z, log_slope, p.per_tree(p.event), split, mass)
+        code = code_of(p.family.link)
+        assert code is not None
+        return expected_loss(code, z, log_slope, p.even_event, split, mass)
+
+    def form(self, *tables: Tensor) -> str:
+        """How :meth:`value_and_gradient` goes over the rows of these tables: :data:`LOOPS` and so on."""
+        if self._compiled(*tables) is not None:
+            return LOOPS
+        return FUSED if self.problem.right_censored and is_fused(*tables) else OPERATORS
 
     def _compiled(self, *tables: Tensor) -> int | None:
         """The number of the link in the compiled loops over the rows; None where torch's operators must be used."""

@@ -317,7 +317,8 @@ def _advance(
     # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
     shrink = (0.5 * expected / (gained + expected)).clamp(0.1, 0.5)
     state.step.mul_(shrink).masked_fill_(accepted, 1.0)
-    done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | (state.step < state.least)
+    ended = flat | small | (state.taken >= settings.max_iterations)
+    done = torch.where(accepted, ended, state.step < state.least)
     state.moving.gt_(done)
     if look is not None:  # on its way to the host while the device is given the next direction
         look(state.moving)

@@ -85,7 +85,7 @@ class Memory:
         old = self.table[self.place[:, None], at]
         self.table.index_put_((self.place[:, None], at), torch.where(kept[..., None], pair, old))
         self.slot.add_(kept).remainder_(self.size)
-        self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
+        torch.where(accepted[:, None, None], new, self._here, out=self._here)
 
     def direction(self) -> tuple[Tensor, Tensor]:
         """The direction -H g (m, D) and its slope (m,); -P g where rounding makes -H g go uphill."""
@@ -101,14 +101,14 @@ class Memory:
             return
         k, bases = self.size, self.table[:, : 2 * self.size + 1]  # S, P Y, P g
         products = self.table[:, 2 * k + 2 :] @ bases.mT  # (m, k + 1, 2 k + 1): of g and Y with S, P Y and P g
-        by_age, by_slot = _orders(k, self.table.device)
-        slot = self.slot[:, 0]
-        products = products.flatten(1).gather(1, by_age[slot]).view_as(products)
+        orders = _orders(k, self.table.device)[self.slot[:, 0]]
+        by_age, by_slot = orders[:, : -2 * k - 1], orders[:, -2 * k - 1 :]
+        products = products.flatten(1).gather(1, by_age).view_as(products)
         weight = _weights(products, k)
         downhill = torch.bmm(products[:, :1], weight) < 0
         weight = torch.where(downhill, weight, _steepest(k, weight.device, weight.dtype))  # NaN is not downhill
         torch.bmm(products[:, :1], weight, out=slope[:, None, None])
-        ordered = weight[..., 0].gather(1, by_slot[slot])
+        ordered = weight[..., 0].gather(1, by_slot)
         torch.bmm(ordered[:, None], bases, out=direction[:, None])
 
 
@@ -135,8 +135,8 @@ def _places(k: int, device: torch.device) -> Tensor:
 
 
 @cache
-def _orders(k: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """For each next slot two index tables, (k, (k + 1) (2 k + 1)) and (k, 2 k + 1).
+def _orders(k: int, device: torch.device) -> Tensor:  # (k, (k + 2) (2 k + 1))
+    """For each next slot two index tables side by side, (k, (k + 1) (2 k + 1)) and (k, 2 k + 1).
 
     The first one sorts the products by age, the oldest pair first; the second one sorts the weights back by slot.
     """
@@ -147,7 +147,7 @@ def _orders(k: int, device: torch.device) -> tuple[Tensor, Tensor]:
         products.append([row * width + column for row in (0, *(1 + s for s in age)) for column in columns])
         back = [(s - slot) % k for s in range(k)]
         weights.append([*back, *(k + a for a in back), 2 * k])
-    return torch.tensor(products, device=device), torch.tensor(weights, device=device)
+    return torch.tensor([a + b for a, b in zip(products, weights, strict=True)], device=device)
 
 
 @cache

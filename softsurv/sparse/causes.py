@@ -83,12 +83,11 @@ def losses_of_causes(
     return _added([count * loss for count, loss in zip(counts.tolist(), losses, strict=True)])
 
 
-def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:
+def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> Tensor:
     """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models, times ``counts``, not weighted."""
     counts = np.ones(len(problems)) if counts is None else counts
     own = zip(problems, models, counts.tolist(), strict=True)
-    found: FloatArray = torch.cat([count * second_order(p, m[:, :1]) for p, m, count in own], -1).cpu().numpy()
-    return found
+    return torch.cat([count * second_order(p, m[:, :1]) for p, m, count in own], -1)
 
 
 def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:

@@ -26,6 +26,7 @@ from softsurv.sparse.causes import Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
+from softsurv.sparse.on_host import on_host
 from softsurv.sparse.prefer import USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import Bins, StartProblem, bins_of
@@ -203,7 +204,7 @@ def _searched(
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
     penalties = penalties_of(np.array([float(data.n)]), s.ridge, 0.0, None)
     common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)
-    table = second_orders(problems, common, counts)[0] * weight[:, None]
+    table = on_host([second_orders(problems, common, counts)])[0][0] * weight[:, None]
     size = weight * counted_events(data, None if counts is None else counts.tolist()).failed
     start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
     bins = bins_of(start, s.n_cuts + 1, most=None)

@@ -15,6 +15,7 @@ from softsurv.soft.parallel import map_parts
 from softsurv.soft.problem import taken
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
+from softsurv.sparse.on_host import on_host
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import StartProblem, never, tree_grown_on, trees_of_corrections
 from softsurv.stopping import StopSignal
@@ -169,7 +170,7 @@ def grown_on(
 
 def corrections(problems: Problems, models: Models, rows: StackRows) -> FloatArray:
     """Weighted slopes and curvatures (M, N, 5 K) at the common models, which give the corrections of leaves."""
-    return second_orders(problems, models, rows.counts) * rows.weight[:, None]
+    return on_host([second_orders(problems, models, rows.counts)])[0] * rows.weight[:, None]
 
 
 def grow(
@@ -180,12 +181,14 @@ def grow(
     sweeps: int = 2,
     budget: StopSignal | None = None,
     models: Models | None = None,
+    workers: int = 1,
 ) -> Grown:
     """Fit the leaves and improve the rules in turn; the trees have one depth.
 
     A rule is improved by its gain to second order, so the loss after the next fit of the leaves may be higher. Of each
     tree the state with the least loss is returned. Leaves are fitted on the device of the problems and rules on the
-    host, which waits for the device once in a sweep, for the losses.
+    host, which waits for the device once in a sweep, for the losses, slopes and curvatures of the trees whose rules
+    have not settled yet.
 
     Parameters
     ----------
@@ -201,6 +204,8 @@ def grow(
         Once it is exhausted, the rules stay as they are.
     models : tuple of Tensor (M, 1 + L, Q + K), optional
         At which the fits of the leaves begin.
+    workers : int
+        Threads that seek rules, each those of a tree.
     """
     fold = np.array([plan.fold for plan in plans])
     stack = take(problems, torch.as_tensor(fold))
@@ -213,23 +218,35 @@ def grow(
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
+    def improved(job: tuple[int, FloatArray, FloatArray]) -> Rules:
+        tree, losses, table = job
+        plan = plans[tree]
+        corrections_of = table if plan.slopes is None else None
+        return polish(rules[tree], rows, rows.folds[fold[tree]], losses, corrections_of, plan.max_terms, stop)
+
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
         models, loss = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget, rows.counts)
-        last = sweep == sweeps or not moving.any() or stop()
-        in_leaves = None if last else losses_of_causes(stack, models, rows.counts).double()
-        table = None if last else corrections(stack, models, rows)  # the last work of a device in this sweep
-        now = Grown(tuple(rules), leaf, models, loss.double().cpu())
+        at = [] if sweep == sweeps or stop() else np.flatnonzero(moving).tolist()
+        value, *tables = on_host([loss, *(_of_moving(stack, models, rows, at) if at else ())])
+        now = Grown(tuple(rules), leaf, models, torch.from_numpy(value))
         best = now if best is None else best.better(now, everyone)
-        if in_leaves is None or table is None:
+        if not at:
             break
-        losses = in_leaves.cpu().numpy()
-        for m in np.flatnonzero(moving).tolist():
-            corrections_of = None if plans[m].slopes is not None else table[m]
-            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], corrections_of, plans[m].max_terms, stop)
-            moving[m], rules[m] = better != rules[m], better
+        jobs = zip(at, tables[0], tables[1] * rows.weight[:, None], strict=True)
+        new = map_parts(improved, jobs, workers)
+        for tree, better in zip(at, new, strict=True):
+            moving[tree], rules[tree] = better != rules[tree], better
     assert best is not None
     return best
+
+
+def _of_moving(stack: Problems, models: Models, rows: StackRows, trees: list[int]) -> tuple[Tensor, Tensor]:
+    """Losses of every row in every leaf, (m, L, N), and `second_orders` (m, N, 5 K), of some trees of a stack."""
+    if len(trees) < len(models[0]):
+        at = torch.tensor(trees)
+        stack, models = take(stack, at), tuple(taken(model, at) for model in models)
+    return losses_of_causes(stack, models, rows.counts), second_orders(stack, models, rows.counts)
 
 
 def leaves_of(rules: Sequence[Rules], split: SplitData) -> Tensor:

@@ -18,6 +18,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
 from softsurv.sparse.folds import FoldRows, Grid
 from softsurv.sparse.leaf_fit import ROUGH
+from softsurv.sparse.on_host import on_host
 from softsurv.sparse.prefer import Trial, best_of, clearly_own_slopes, larger_pays, within_reach
 from softsurv.sparse.start import START_DEPTH
 from softsurv.sparse.train import Grown, Plan, complete, grow, grown_on, held_out_losses, penalties_of, start_rules
@@ -137,7 +138,9 @@ class FamilyTrials:
         return planned
 
     def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
-        return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
+        # on a CPU other parts of the trees have the other cores
+        workers = 1 if self.machine.device.type == "cpu" else self.machine.workers
+        return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models, workers)
 
     def _grown(self, plans: list[Plan], size: int) -> Grown:
         """Trees grown from their rules, or from the largest smaller tree of the setting where that fits better.
@@ -284,15 +287,6 @@ class FamilyTrials:
         """For each fold the rows held out (H,), and the problems on these; all rows, the last fold, hold none out."""
         found = [torch.as_tensor(np.flatnonzero(held.numpy())) for held in self.fold.held]
         return [(rows, tuple(problem.of_rows(rows) for problem in self.problems)) for rows in found]
-
-
-def on_host(tables: Sequence[Tensor]) -> list[FloatArray]:
-    """The tables, all of them waited for at once."""
-    if not tables:
-        return []
-    flat = torch.cat([table.flatten() for table in tables]).double().cpu()
-    parts = flat.split([table.numel() for table in tables])
-    return [part.view(table.shape).numpy() for part, table in zip(parts, tables, strict=True)]
 
 
 def _alike(common: Tensor, n_leaves: int) -> Tensor:

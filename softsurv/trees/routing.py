@@ -6,6 +6,7 @@ Samples are the last axis: (M, B, N) and (M, L, N), so that each node's row is c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -60,7 +61,13 @@ def hard_reach(
 
 def side_probability(split: Tensor) -> Tensor:  # (M, B, N) -> (M, B, 2, N)
     """Probability of going left and of going right at each branch node."""
-    return torch.sigmoid(torch.stack([split, -split], 2))
+    return torch.sigmoid(split[:, :, None] * _signs(split.device, split.dtype))
+
+
+@cache
+def _signs(device: torch.device, dtype: torch.dtype) -> Tensor:
+    """1 for going left and -1 for going right, (2, 1)."""
+    return torch.tensor([[1.0], [-1.0]], device=device, dtype=dtype)
 
 
 def levels_from(first: int, nodes: int) -> list[slice]:

@@ -44,7 +44,6 @@ from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
-from softsurv.sparse import causes as sparse_causes
 from softsurv.sparse import leaf_fit, lost, train
 from softsurv.sparse import trials as sparse_trials
 from softsurv.trees.soft_tree import with_intercept
@@ -287,27 +286,33 @@ def rules_of_causes(device: str) -> list[Tensor]:
     return [one.detach() for tree in tree_of_rules(device, data).cause_trees_ for one in (tree.routing, tree.leaves)]
 
 
-def looks_at_rules(device: str) -> tuple[Counter[str], int, int]:
+def looks_at_rules(device: str) -> tuple[Counter[str], int]:
     """Where the host reads a device while a tree of rules is fitted there.
 
-    And how often leaves are fitted while rules are sought, and to score candidates.
+    And how often it needs something: after each fit of the leaves where rules are sought, for each score of candidates,
+    and for each start from a common model.
     """
-    fits = Counter[str]()
+    needs = Counter[str]()
 
-    def counting(module):
+    def counting(module, name):
+        function = getattr(module, name)
+
         def counted(*given, **named):
-            fits[module.__name__] += 1
-            return sparse_causes.fit_causes(*given, **named)
+            needs[name] += 1
+            return function(*given, **named)
 
-        return patch.object(module, "fit_causes", counted)
+        return patch.object(module, name, counted)
 
-    with counting(train), counting(sparse_trials), Looks() as looks:
+    with ExitStack() as patches:
+        for module, name in ((train, "fit_causes"), (sparse_trials, "fit_causes"), (train, "corrections")):
+            patches.enter_context(counting(module, name))
+        looks = patches.enter_context(Looks())
         tree_of_rules(device)
-    return looks.seen, fits[train.__name__], fits[sparse_trials.__name__]
+    return looks.seen, needs.total()
 
 
-RULES_ARE_SOUGHT = {"sparse/train.grow": 2, "sparse/causes.second_orders": 1}
-"""Reads where the host seeks rules, at most so many for a fit of the leaves."""
+ON_HOST = "sparse/on_host.as_one"
+"""The one way to the host where rules are sought and candidates are scored: one wait, whatever the tables."""
 
 ONCE = {
     "trials.of_all_rows", "causes._hazards", "finish.soft_trees", "covariance.information", "lost.lost_likelihood",

@@ -24,7 +24,7 @@ def ended(anchor_loss=(0.5, 0.5), budget=None):
     trained = Trained(nothing, nothing, OBJECTIVES, converged, (OBJECTIVES + 1, OBJECTIVES))
     anchors = Minimum((), torch.tensor([anchor_loss] * 2), torch.tensor([[True, False]] * 2))
     machine = Machine(torch.device("cpu"), budget=budget)
-    return Ended(trained, anchors, [slice(0, 2), slice(2, 3)], 2, machine, time.perf_counter())
+    return Ended(trained, anchors, [slice(0, 2), slice(2, 3)], 2, machine, time.perf_counter(), "operators")
 
 
 def test_the_start_of_the_lowest_objective_is_the_best():
@@ -35,9 +35,10 @@ def test_reports_say_how_the_best_start_ended():
     end = ended()
     first, other = end.report(0, 0), end.report(1, 0)
     assert (first.status, first.objective, first.trace) == (Status.ITERATION_LIMIT, 1.0, (2.0, 1.0))
-    assert first.details == {"objectives": [3.0, 1.0], "single_leaf_converged": True}
+    assert first.details == {"objectives": [3.0, 1.0], "single_leaf_converged": True, "objective_by": "operators"}
     assert (other.status, other.objective) == (Status.CONVERGED, 2.0)
-    assert end.report(0, 1).details == {"objectives": [], "single_leaf_converged": False}
+    none = {"objectives": [], "single_leaf_converged": False, "objective_by": "operators"}
+    assert end.report(0, 1).details == none
     assert first.seconds == other.seconds >= 0
 
 

@@ -38,10 +38,10 @@ def test_losses_are_added_as_often_as_each_cause_counts(problems, models):
 
 
 def test_slopes_of_causes_stand_side_by_side(problems, models):
-    both = second_orders(problems, models, np.array([1.0, 3.0]))
+    both = second_orders(problems, models, np.array([1.0, 3.0])).numpy()
     assert both.shape == (TREES, 40, 10)
-    np.testing.assert_allclose(both[..., :5], second_orders(problems[:1], models[:1]))
-    np.testing.assert_allclose(both[..., 5:], 3 * second_orders(problems[1:], models[1:]))
+    np.testing.assert_allclose(both[..., :5], second_orders(problems[:1], models[:1]).numpy())
+    np.testing.assert_allclose(both[..., 5:], 3 * second_orders(problems[1:], models[1:]).numpy())
 
 
 def test_causes_are_fitted_apart(problems):

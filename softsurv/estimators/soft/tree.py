@@ -101,7 +101,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Names of the causes; empty where there is one kind of event.
     report_ : FitReport
         Status, objective, trace and seconds. ``details`` holds, for a tree of rules, the reason of the choice and the
-        splits that were taken out because they changed no prediction.
+        splits that were taken out because they changed no prediction. For a dense tree it holds the objective of every
+        start and ``objective_by``, how the objective went over the rows: "compiled loops", "operators" or "fused
+        operator".
     candidate_ : Candidate
         Depth, family and penalties used.
     selection_ : DataFrame
