@@ -27,6 +27,13 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+def how_it_ended(what: str, status: Status) -> str:
+    """What became of work that did not come to its end, in words."""
+    if status is Status.INTERRUPTED:
+        return f"{what} was interrupted"
+    return f"{what} ended at its {str(status).replace('_', ' ')}"
+
+
 @dataclass(frozen=True)
 class FitReport:
     """What a solver did.

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from softsurv import __version__
+from softsurv import __version__, load_model
 from softsurv.cli import build_parser, main
 from softsurv.commands import modules
 
@@ -81,6 +83,23 @@ def test_a_reader_that_stops_reading():
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_fit_whose_reader_stops_reading_is_saved(tmp_path):
+    """As ``softsurv fit ... | head -3``."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "time": rng.exponential(size=60), "event": rng.random(60) < 0.7})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    how = ["--time", "time", "--event", "event", "--model", "optimal", "--depth", "1", "--test-size", "0.3"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-m", "softsurv", "fit", "t.csv", *how, "--out", "model"]
+        done = subprocess.run(command, stdout=writer, cwd=tmp_path)
+    finally:
+        os.close(writer)
+    assert done.returncode == 0
+    assert load_model(tmp_path / "model").tree_.n_leaves <= 2
 
 
 def test_the_parser_knows_every_command_by_its_file():

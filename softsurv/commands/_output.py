@@ -18,9 +18,13 @@ CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
 
 def echo(*lines: str) -> None:
-    """Write lines to stdout."""
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
+    """Write lines to stdout. Where its reader, such as head, has seen enough, the command goes on in silence."""
+    try:
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def echo_json(value: Any) -> None:

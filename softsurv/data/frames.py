@@ -50,6 +50,8 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         return read_table(Path(X))
     if is_polars(X):
         return _from_polars(X)
+    if hasattr(X, "toarray"):
+        raise InvalidSurvivalDataError(f"X must be a dense table, got a sparse {type(X).__name__}; pass X.toarray()")
     try:
         if isinstance(X, dict):
             return pd.DataFrame({name: _column(values) for name, values in X.items()})

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import InvalidParameterError, warn
+from softsurv.errors import DataWarning, InvalidParameterError, warn
 from softsurv.estimators.shared.checks import number, whole
 from softsurv.exact.rashomon.near_optimal import NearOptimal
 from softsurv.exact.rashomon.problem import SearchProblem
@@ -310,6 +310,11 @@ class HasRashomonSet:
             saving nor pickling keeps them.
         """
         check_is_fitted(self, "tree_")
+        if vars(self)["report_"].status is Status.CONTINUED:
+            warn(
+                "the tree goes on below a proven one; the set holds trees near the proven one, of its depth at most",
+                DataWarning,
+            )
         number("epsilon", epsilon, 0.0)
         if time_limit is not None:
             number("time_limit", time_limit, 0.0, "seconds")

@@ -13,6 +13,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.recursion import solve
+from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Scratch, SearchArrays, column_sums
@@ -42,6 +43,8 @@ class TreeReader:
         State for calls below the root, which share nothing.
     rows : (U,) int32
         All rows.
+    gives_up : bool
+        Nodes are leaves from where the search is told to stop.
     """
 
     base: ModuleType
@@ -52,6 +55,7 @@ class TreeReader:
     scratch: Scratch
     idle: Packed
     rows: Rows
+    gives_up: bool = False
 
     @property
     def problem(self) -> SearchArrays:
@@ -80,22 +84,25 @@ class TreeReader:
         pairs = zip(self.splits.feature.tolist(), self.splits.code.tolist(), strict=True)
         places = {pair: split for split, pair in enumerate(pairs)}
         builder = TreeBuilder()
-
-        def add(node: int, rows: Rows, due: FloatArray) -> int:
-            """Add a node of the tree with all below it, and the levels below its leaves; its number."""
-            if tree.feature[node] == LEAF_NODE:
-                return self._grow(builder, rows, levels, 1 << levels, None, due, horizon)
-            feature, code, *children = tree.branch(node)
-            split = places[feature, code]
-            here = builder.add(tree.sums[node], feature, code)
-            goes_left = self._goes_left(rows, split) != self.splits.swapped[split]
-            after = self._prices_after(int(self.problem.feature_of[split]), due)
-            sides = zip(children, (rows[goes_left], rows[~goes_left]), strict=True)
-            builder.connect(here, *(add(child, side, after) for child, side in sides))
-            return here
-
-        add(0, self.rows, self.problem.prices.full)
+        self._go_on(builder, tree, 0, self.rows, self.problem.prices.full, places, levels, horizon)
         return builder.tree()
+
+    def _go_on(
+        self, builder: TreeBuilder, tree: CodeTree, node: int, rows: Rows, due: FloatArray,
+        places: dict[tuple[int, int], int], levels: int, horizon: int,
+    ) -> int:  # fmt: skip
+        """Add a node of a tree with all below it, and the levels below its leaves; its number."""
+        if tree.feature[node] == LEAF_NODE:
+            return self._grow(builder, rows, levels, 1 << levels, None, due, horizon)
+        feature, code, *children = tree.branch(node)
+        split = places[feature, code]
+        here = builder.add(tree.sums[node], feature, code)
+        goes_left = self._goes_left(rows, split) != self.splits.swapped[split]
+        after = self._prices_after(int(self.problem.feature_of[split]), due)
+        sides = zip(children, (rows[goes_left], rows[~goes_left]), strict=True)
+        below = (self._go_on(builder, tree, child, side, after, places, levels, horizon) for child, side in sides)
+        builder.connect(here, *below)
+        return here
 
     def least(self, leaves: int) -> float:
         """Cost of the best tree of depth two with at most 1 to 4 leaves."""
@@ -147,6 +154,8 @@ class TreeReader:
             solve(self.packed, rows, len(rows), *key, depth, leaves, math.inf, 1, *self.scratch, self.cache, self.idle)
             return float(nodes.choice[1])
         split, value, leaf = self._shallow(rows, leaves, due)
+        if self.gives_up and self.scratch.local.value.control[STOP]:
+            return LEAF
         if split < 0 or value >= min(upper, leaf - self.problem.tolerance):
             return LEAF
         left_leaves = self._left_of_three(rows, split, due) if leaves == 3 else leaves // 2

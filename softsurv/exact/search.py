@@ -289,12 +289,16 @@ class Search(SearchState):
         choice = None if first is None or most < 2 else float(first * MAX_LEAVES + (min(most, 1 << horizon) + 1) // 2)
         return self._reader(problem, Packed(self.cache)).read(depth, most, choice, horizon)
 
-    def continued(self, tree: CodeTree, levels: int, horizon: int, stop: StopSignal) -> CodeTree:
+    def continued(self, tree: CodeTree, levels: int, horizon: int, stop: StopSignal) -> CodeTree | None:
         """A tree of this search with so many more levels below each of its leaves, by a rolling horizon of up to two.
 
-        Whatever found the tree, the levels below are compared by the base case of the recursion.
+        Whatever found the tree, the levels below are compared by the base case of the recursion. None where time ends
+        before the tree does.
         """
-        return self._reader(self.make_ready(min(horizon, 2), stop), NO_CACHE).continued(tree, levels, horizon)
+        reader = replace(self._reader(self.make_ready(min(horizon, 2), stop), NO_CACHE), gives_up=True)
+        work, short = partial(reader.continued, tree, levels, horizon), levels * self._work(horizon) < SHORT_WORK
+        grown = stop.run(work, self.control[STOP:], short=short)
+        return None if self.control[STOP] else grown
 
     @property
     def floor(self) -> float:

@@ -98,12 +98,18 @@ def next_step(m, g, columns, gradient, metric, out, room):
 
     ``metric``: the inverse curvature of the common model of tree or group ``g``, as a matrix (M or G, R, R), R of 0, Q
     or Q + K, and as a diagonal (M or G, Q or 0); units of its shapes (M, K); for deviations a scale (M, L, Q + K), and
-    matrices (M, L, A, A) of the parameters ``at`` (A,), of which those in ``free`` (M, A) may differ from 0.
+    matrices (M, L, A, A) of the parameters ``at`` (A,), of which those in ``free`` (M, A) may differ from 0; and the
+    coupling (M, L, R, R) of deviations and common model where slopes are the leaves' own, L of 0 elsewhere. With a
+    coupling all parameters are in ``at``, and units are 1.
     """
-    matrix, diagonal, unit, scale, of_leaf, at, free = metric
+    matrix, diagonal, unit, scale, of_leaf, at, free, coupling = metric
     size, reach = room.size, matrix.shape[1]
     for i in range(size):
         room[i] = gradient[i] * (unit[m, i - columns] if i >= columns else 1.0)
+    for k in range(coupling.shape[1]):
+        own = gradient[(k + 1) * size : (k + 2) * size]
+        for i in range(size):
+            room[i] -= inner(coupling[m, k, i], own)
     for i in range(size):
         out[i] = room[i]
         if i < reach:
@@ -121,3 +127,8 @@ def next_step(m, g, columns, gradient, metric, out, room):
             for b in range(at.size):
                 total += of_leaf[m, k, a, b] * gradient[off + at[b]]
             out[off + at[a]] = total if free[m, a] else 0.0
+    for k in range(coupling.shape[1]):
+        own = out[(k + 1) * size : (k + 2) * size]
+        for i in range(size):
+            for a in range(size):
+                own[a] -= coupling[m, k, i, a] * out[i]

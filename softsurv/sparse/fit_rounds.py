@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from softsurv.soft.one_pass import arrays, baseline_of, code_of, is_compiled
 from softsurv.soft.optimisers import Rounds
 from softsurv.sparse import fit_kernels
-from softsurv.sparse.leaf_metric import JointMetric, Leaves, SlopesMetric
+from softsurv.sparse.leaf_metric import JointMetric, LeafMetric, Leaves, OwnSlopesMetric
 
 PRODUCTS_A_CALL = 2**26
 """Multiplications of one call, which takes some hundredths of a second. The time limit is checked between calls."""
@@ -21,7 +22,7 @@ MOST_NUMBERS = 2**24
 """Largest design, in numbers, that is copied and sorted by leaf: 128 MiB. Larger ones are fitted round by round."""
 
 
-def rounds_of(leaves: Leaves, metric: SlopesMetric) -> Rounds | None:
+def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
     """Whole rounds of a fit.
 
     None where the loops lack the leaves' family or kind of censoring, or the table is too large to be copied.
@@ -46,14 +47,22 @@ def rounds_of(leaves: Leaves, metric: SlopesMetric) -> Rounds | None:
     return rounds
 
 
-def _tables(metric: SlopesMetric, like: Tensor) -> tuple[Tensor, ...]:
+def _tables(metric: LeafMetric, like: Tensor) -> tuple[Tensor, ...]:
     """The metric as `fit_kernels.next_step` takes it."""
+    if isinstance(metric, OwnSlopesMetric):
+        m, n_leaves, size, _ = metric.of_leaf.shape
+        at, free = torch.arange(size), torch.ones(m, size, dtype=torch.bool)
+        unit, scale = like.new_ones(m, size), like.new_zeros(m, n_leaves, size)
+        return metric.common, like.new_zeros(m, 0), unit, scale, metric.of_leaf, at, free, metric.coupling
     full, groups = metric.inverse.dim() == 3, len(metric.inverse)
     m, n_leaves, size = metric.scale.shape
     matrix = metric.inverse if full else like.new_zeros(groups, 0, 0)
     diagonal = like.new_zeros(groups, 0) if full else metric.inverse
+    alone = like.new_zeros(m, 0, 0, 0)
     if isinstance(metric, JointMetric):
-        return matrix, diagonal, metric.unit[:, 0], metric.scale, metric.of_leaf, metric.at, metric.free[:, 0]
+        own = metric.unit[:, 0], metric.scale, metric.of_leaf, metric.at, metric.free[:, 0]
+        return matrix, diagonal, *own, alone
     at = like.new_zeros(0).long()
     unit = like.new_ones(m, size - metric.columns)
-    return matrix, diagonal, unit, metric.scale, like.new_zeros(m, n_leaves, 0, 0), at, like.new_zeros(m, 0).bool()
+    own = unit, metric.scale, like.new_zeros(m, n_leaves, 0, 0), at, like.new_zeros(m, 0).bool()
+    return matrix, diagonal, *own, alone

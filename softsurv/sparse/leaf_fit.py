@@ -20,7 +20,7 @@ from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, Rounds, minimise
 from softsurv.soft.problem import Problem, taken
 from softsurv.sparse.fit_rounds import rounds_of
-from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, has_ridge, leaf_metric
+from softsurv.sparse.leaf_metric import LeafMetric, Leaves, has_ridge, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear
@@ -111,9 +111,9 @@ class LeafObjective:
     def leaves(self) -> Leaves:
         """What a metric and compiled rounds need."""
         p = self.problem
-        return Leaves(p, self.leaf, self.n_leaves, self.strength, self.free, self.ridge, self.ridged)
+        return Leaves(p, self.leaf, self.n_leaves, self.strength, self.free, self.ridge, self.ridged, self.shared)
 
-    def whole_rounds(self, metric: SlopesMetric) -> Rounds | None:
+    def whole_rounds(self, metric: LeafMetric) -> Rounds | None:
         """Rounds of a fit in one compiled loop; None where it cannot be used."""
         return rounds_of(self.leaves, metric)
 

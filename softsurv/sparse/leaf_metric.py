@@ -1,7 +1,9 @@
 """The metric of the fits of leaves: a guess of the inverse curvature, so that few rounds are needed.
 
 A spline's level is the log hazard at its first knot, from where its functions only rise. Level and shapes are therefore
-strongly correlated, and without their joint curvature a fit takes hundreds of rounds.
+strongly correlated, and without their joint curvature a fit takes hundreds of rounds. Where leaves have slopes of their
+own, a step of the common model and the same step of all deviations are nearly the same change, the more so the weaker
+the shrinkage: rough fits stopped up to 0.1 nats above their least loss until the metric knew of this.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from softsurv.hazards.base import LinearBaseline
 from softsurv.soft.gram import MAX_COLUMNS, RIDGE
 from softsurv.soft.groups import Groups
 from softsurv.soft.problem import Problem, taken
+from softsurv.sparse.leaf_grams import leaf_grams
 
 CURVATURE = 0.25
 """Typical curvature of a row's loss by its level; it scales the first steps."""
@@ -31,6 +34,9 @@ of the data in the directions that they say least of."""
 
 LEAST_SHARE = 1e-9
 """Least share of the weight of a leaf: without rows, its curvature is that of the penalties."""
+
+LEAST_STRENGTH = 1e-6
+"""Least penalty of deviations where a metric holds them and the common model: without one, many pairs are alike."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,9 @@ class Leaves:
         Penalties of the leaves' deviations, and which of these may differ from 0.
     ridge : Tensor (M,)
         On the common slopes.
-    ridged : bool
-        Whether the ridge of some tree is part of the metric (:func:`has_ridge`), which the host knows.
+    ridged, shared : bool
+        Whether the ridge of some tree is part of the metric (:func:`has_ridge`), and whether the leaves of every tree
+        share their slopes. The host knows both.
     """
 
     problem: Problem
@@ -60,6 +67,7 @@ class Leaves:
     free: Tensor
     ridge: Tensor
     ridged: bool
+    shared: bool
 
 
 def has_ridge(ridge: FloatArray) -> bool:
@@ -67,9 +75,11 @@ def has_ridge(ridge: FloatArray) -> bool:
     return bool((ridge > LEAST_RIDGE).any())
 
 
-def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
+def leaf_metric(leaves: Leaves, shape: Tensor) -> LeafMetric:
     """The metric of a stack, for common models that begin with these shapes (M, K)."""
     family, (rows, columns) = leaves.problem.family, leaves.problem.design.shape[1:]
+    if leaves.n_leaves > 1 and not leaves.shared and columns <= RIDGED_COLUMNS:
+        return OwnSlopesMetric(leaves, shape)
     if isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS):
         curvature = curvature_of(leaves.problem)
         return JointMetric(leaves, _with_ridge(_inverse(curvature), leaves), curvature, shape)
@@ -186,6 +196,60 @@ class JointMetric(SlopesMetric):
     def _leaves(self, gradient: Tensor) -> Tensor:
         own = (self.of_leaf @ gradient[..., self.at, None])[..., 0]
         return (self.scale * gradient).index_copy(-1, self.at, torch.where(self.free, own, 0.0))
+
+
+class OwnSlopesMetric:
+    """The inverse of the joint curvature of the common model and the leaves' deviations.
+
+    With the curvature A_k of leaf k, the penalties S of its deviations and those R of the common model, the joint
+    curvature is the sum of A_k plus R for the common model, A_k + S for each deviation, and A_k between them. Its
+    inverse follows from B_k = (A_k + S)^-1: steps of the common model are (R + sum_k A_k B_k S)^-1 times the gradient
+    less A_k B_k times those of the deviations.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    shape : Tensor (M, K)
+        Shapes of the common models to begin with.
+    """
+
+    def __init__(self, leaves: Leaves, shape: Tensor) -> None:
+        curvature = leaf_grams(leaves.problem, leaves.leaf, leaves.n_leaves, shape, CURVATURE)  # (M, L, R, R)
+        columns, size = leaves.problem.design.shape[-1], curvature.shape[-1]
+        curvature = curvature + torch.diag_embed(RIDGE * curvature.diagonal(dim1=2, dim2=3) + LEAST_SHARE)
+        free = leaves.free.double()[:, None, :, None]
+        both = free * free.mT  # (M, 1, R, R)
+        strength = torch.diag_embed(leaves.strength.double().clamp(min=LEAST_STRENGTH))[:, None]
+        fixed = torch.diag_embed(1.0 - free[..., 0])
+        of_leaf = both * _inverse(both * (curvature + strength) + fixed)
+        coupling = curvature @ of_leaf
+        held = curvature - coupling @ curvature
+        ridge = torch.nn.functional.pad(leaves.ridge.double()[:, None].repeat(1, columns - 1), (1, size - columns))
+        shared = held.sum(1) + torch.diag_embed(ridge)
+        place = leaves.problem.design
+        self.of_leaf, self.coupling = of_leaf.to(place), coupling.to(place)
+        self.common = _inverse((shared + shared.mT) / 2).to(place)
+
+    def take(self, trees: Tensor) -> Self:
+        """The metric of some trees."""
+        part = copy(self)
+        part.common, part.of_leaf, part.coupling = (
+            taken(own, trees) for own in (self.common, self.of_leaf, self.coupling)
+        )
+        return part
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """Steps (m, D) from gradients (m, D)."""
+        m, n_leaves, size, _ = self.of_leaf.shape
+        parts = gradient.view(m, 1 + n_leaves, size)
+        own = parts[:, 1:, :, None]
+        common = self.common @ (parts[:, 0, :, None] - (self.coupling @ own).sum(1))  # (m, R, 1)
+        deviation = self.of_leaf @ own - self.coupling.mT @ common[:, None]
+        return torch.cat([common[:, None], deviation], 1)[..., 0].flatten(1)
+
+
+LeafMetric = SlopesMetric | OwnSlopesMetric
+"""Any of them."""
 
 
 def curvature_of(problem: Problem) -> Tensor:

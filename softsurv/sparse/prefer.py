@@ -57,12 +57,17 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     curve of all rows by its standard error, which is what noise looks like. "simplest": one leaf wherever it is within
     one standard error of the best.
 
+    Trees whose leaves have slopes of their own are looked at only where they are clearly better than all others, one
+    leaf among them (`clearly_own_slopes`): each leaf adds a coefficient for every feature, and of many such settings
+    the best one is low by chance.
+
     A tree that predicts one of several causes worse than one leaf does must be better over all by two standard errors:
     its rules are then of the other causes, and whoever asks for that one reads them as its own.
 
     How many errors count was decided on the collection "development" of `scripts/bench_survset.py`; for causes on the
     set mgus2 of `scripts/bench_events.py`, which is therefore no test of it.
     """
+    trials = _with_shared_slopes(trials)
     best = best_of(trials)
     single = [t for t in trials if not t.candidate.depth]
     trees = [t for t in trials if t.candidate.depth]
@@ -148,6 +153,13 @@ def clearly_own_slopes(trials: Sequence[Trial]) -> Candidate | None:
     if best.candidate.slope_shrinkage is None or (shared and _as_good(best_of(shared), best)):
         return None
     return best.candidate
+
+
+def _with_shared_slopes(trials: Sequence[Trial]) -> Sequence[Trial]:
+    """The trials without slopes of the leaves' own, unless these are clearly better or no tree is without."""
+    shared = [t for t in trials if t.candidate.slope_shrinkage is None]
+    trees = any(t.candidate.depth for t in shared)
+    return shared if trees and clearly_own_slopes(trials) is None else trials
 
 
 def larger_pays(trials: Sequence[Trial]) -> bool:

@@ -220,7 +220,9 @@ def grow(
 
     def improved(job: tuple[int, FloatArray, FloatArray]) -> Rules:
         tree, losses, table = job
-        return polish(rules[tree], rows, rows.folds[fold[tree]], losses, table, plans[tree].max_terms, stop)
+        plan = plans[tree]
+        corrections_of = table if plan.slopes is None else None
+        return polish(rules[tree], rows, rows.folds[fold[tree]], losses, corrections_of, plan.max_terms, stop)
 
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
@@ -231,7 +233,6 @@ def grow(
         best = now if best is None else best.better(now, everyone)
         if not at:
             break
-
         jobs = zip(at, tables[0], tables[1] * rows.weight[:, None], strict=True)
         new = map_parts(improved, jobs, workers)
         for tree, better in zip(at, new, strict=True):
@@ -258,11 +259,15 @@ def polish(
     rows: StackRows,
     mine: IntArray,
     losses: FloatArray,  # (L, N) of every row in every leaf
-    table: FloatArray,  # (N, 5 K) slopes and curvatures at the common models
+    table: FloatArray | None,  # (N, 5 K) slopes and curvatures at the common models
     max_terms: int,
     stop: Callable[[], bool] = never,
 ) -> Rules:
-    """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed."""
+    """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed.
+
+    A rule between two leaves is judged by the best corrections of level and shape on its two sides. Leaves with slopes
+    of their own differ in more than that: without a ``table`` it is judged by the losses in both leaves.
+    """
     if stop():
         return rules
     values, new = rows.split.values, list(rules)
@@ -276,7 +281,7 @@ def polish(
         if rows.size[at].sum() < 2 * rows.least:
             continue
         left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
-        if (left == left[0]).all() and (right == right[0]).all():
+        if table is not None and (left == left[0]).all() and (right == right[0]).all():
             own = table[at]
         else:
             own = (rows.weight[at] * (losses[right, at] - losses[left, at]))[:, None]

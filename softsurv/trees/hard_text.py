@@ -79,8 +79,10 @@ LABEL = """    def label(value):
 """Part of the written source. It reads levels as `softsurv.data.encoding` does: 1, 1.0 and "1" are one level."""
 
 
-def hard_tree_python(tree: Questions, name: str) -> str:
+def hard_tree_python(tree: Questions, name: str, lines: Sequence[str]) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
+
+    ``lines`` describe the leaves in comments, as in :func:`hard_tree_text`.
 
     Missing values (absent, None or nan) are filled or routed as in training. Names and labels of the data are
     literals in it.
@@ -105,8 +107,7 @@ def hard_tree_python(tree: Questions, name: str) -> str:
         pad = "    " * indent
         leaf = int(tree.leaf[node])
         if leaf >= 0:
-            comment = tree.leaf_lines()[leaf]
-            text.append(f"{pad}return {leaf}" + (f"  # {_literal(comment)}" if comment else ""))
+            text.append(f"{pad}return {leaf}" + (f"  # {_literal(lines[leaf])}" if lines[leaf] else ""))
             return
         text.append(f"{pad}if {_question(tree, node, variable[int(tree.feature[node])])}:")
         walk(int(tree.left[node]), indent + 1)

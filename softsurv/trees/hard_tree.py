@@ -192,11 +192,14 @@ class HardTree:
 
     def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
         """Node at which each of n rows ends, (n,); see :meth:`leaf_of`."""
-        at = np.zeros(n, dtype=np.int64)
-        for node in np.flatnonzero(self.feature >= 0).tolist():  # preorder: parents first
-            here = np.flatnonzero(at == node)
+        at, rows = np.zeros(n, dtype=np.int64), {0: np.arange(n)}  # rows of the nodes to come
+        for node, leaf in enumerate(self.leaf.tolist()):  # preorder: parents first
+            here = rows.pop(node)
+            if leaf >= 0:
+                at[here] = node
+                continue
             yes = self.rule(node).answers(table[self.sources[self.feature[node]].name][here])
-            at[here] = np.where(yes, self.left[node], self.right[node])
+            rows[int(self.left[node])], rows[int(self.right[node])] = here[yes], here[~yes]
         return at
 
     def path(self, leaf: int) -> list[tuple[int, bool]]:
@@ -232,9 +235,9 @@ class HardTree:
         """The tree in Graphviz's language; ``lines`` as in :meth:`export_text`."""
         return hard_tree_dot(self, self.leaf_lines() if lines is None else lines)
 
-    def to_python(self, name: str = "leaf_of") -> str:
+    def to_python(self, name: str = "leaf_of", lines: Sequence[str] | None = None) -> str:
         """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import."""
-        return hard_tree_python(self, name)
+        return hard_tree_python(self, name, self.leaf_lines() if lines is None else lines)
 
     # -- saving --------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pandas as pd
 import polars
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import (
@@ -47,6 +48,7 @@ def test_every_form_of_table_is_the_same_frame(form):
 
 @pytest.mark.parametrize(("X", "sentence"), [
     ([1.0, 2.0], r"X must be two-dimensional, .* got shape \(2,\); use X.reshape"),
+    (csr_array(np.eye(2)), "X must be a dense table, got a sparse csr_array; pass X.toarray"),
     ([[1.0], [2.0, 3.0]], "got rows of unequal length"),
     ({"a": [1], "b": [1, 2]}, "got rows of unequal length"),
     ("rows.txt", "must be a .csv or .parquet file, got 'rows.txt'"),

@@ -1,5 +1,8 @@
 """Trees read out of the cache are those whose objective the search reports, within the limits asked for."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from oracles.small_codes import small_codes
@@ -128,3 +131,25 @@ def test_no_tree_falls_below_the_floor():
     for seed in range(6):
         search = searched(seed, complexity=0.4)[0]
         assert search.floor <= search.solve(4).report.objective + 1e-9
+
+
+def test_nothing_is_kept_of_a_search_that_is_gone():
+    """No garbage is collected here: a function that calls itself inside a method would keep its tables until then."""
+    gc.disable()
+    try:
+        search, *_ = searched(0, complexity=0.4)
+        search.by_joint = True
+        assert search.continued(search.solve(3).tree, 2, 2, StopSignal()) is not None
+        kept, run = weakref.ref(search), weakref.ref(search.joint)
+        del search
+        assert kept() is None
+        assert run() is None
+    finally:
+        gc.enable()
+
+
+def test_a_tree_that_is_told_to_stop_does_not_go_on():
+    search, *_ = searched(0, complexity=0.4)
+    top, over = search.solve(1).tree, StopSignal(0.0)
+    assert search.continued(top, 2, 2, over) is None
+    assert search.continued(top, 2, 2, StopSignal()).n_leaves > top.n_leaves  # and the next call may

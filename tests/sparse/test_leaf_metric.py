@@ -14,7 +14,16 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse import leaf_fit
 from softsurv.sparse import leaf_metric as leaf_metric_module
 from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves
-from softsurv.sparse.leaf_metric import CURVATURE, LEAST_RIDGE, JointMetric, SlopesMetric, leaf_metric
+from softsurv.sparse.leaf_grams import leaf_grams
+from softsurv.sparse.leaf_metric import (
+    CURVATURE,
+    LEAST_RIDGE,
+    LEAST_SHARE,
+    JointMetric,
+    OwnSlopesMetric,
+    SlopesMetric,
+    leaf_metric,
+)
 
 TREES, N, LEAVES = 3, 200, 2
 
@@ -88,10 +97,64 @@ def test_the_joint_metric_is_the_inverse_of_a_curvature():
     torch.testing.assert_close(matrix[1][second][:, second], torch.linalg.inv(block))
 
 
+def test_with_own_slopes_it_is_the_inverse_of_the_joint_curvature():
+    objective = objective_of("spline_po", 0.1)
+    problem, q, k = objective.problem, objective.columns, objective.problem.family.n_shape
+    shape = torch.linspace(-0.5, 0.5, k, dtype=torch.float64).expand(TREES, -1)
+    metric = metric_of(objective, shape)
+    assert isinstance(metric, OwnSlopesMetric)
+    own = leaf_grams(problem, objective.leaf, LEAVES, shape, CURVATURE)
+    own = own + torch.diag_embed(RIDGE * own.diagonal(dim1=2, dim2=3) + LEAST_SHARE)
+    size = q + k
+    whole = torch.zeros(TREES, (1 + LEAVES) * size, (1 + LEAVES) * size, dtype=torch.float64)
+    whole[:, :size, :size] = own.sum(1)
+    whole[:, range(1, q), range(1, q)] += objective.ridge[:, None]
+    for number in range(LEAVES):
+        at = slice((number + 1) * size, (number + 2) * size)
+        whole[:, :size, at] = whole[:, at, :size] = own[:, number]
+        whole[:, at, at] = own[:, number] + torch.diag_embed(objective.strength)
+    torch.testing.assert_close(steps(metric, size) @ whole, torch.eye(len(whole[0])).double().expand_as(whole))
+
+
+def test_a_tree_among_others_may_share_its_slopes():
+    """Its deviations in slopes stay at 0, and its steps are those of a stack in which all trees share them."""
+    problem, leaf = a_stack("loglogistic")
+    mixed = penalties(0.1)
+    mixed.slopes[0] = np.inf
+    shape = torch.zeros(TREES, 1, dtype=torch.float64)
+    matrix = steps(metric_of(LeafObjective(problem, leaf, LEAVES, mixed), shape), problem.design.shape[-1] + 1)
+    held = ~LeafObjective(problem, leaf, LEAVES, mixed).free[0]
+    assert held.any()
+    assert (matrix[0][len(held) :].view(LEAVES, len(held), -1)[:, held] == 0).all()
+
+
+@pytest.mark.parametrize("family", ["loglogistic", "gompertz", "spline_po", "spline_ph"])
+def test_a_rough_fit_of_nearly_free_leaves_is_nearly_at_its_end(family):
+    """Scaled one by one, common slopes and deviations took hundreds of rounds where little holds them together."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(np.c_[rng.random((N, 3)), (rng.random((N, 5)) < 0.1).astype(float)])
+    risk = np.where(np.arange(N) % 2 == 0, 2.0, -2.0) * x[0].to_numpy()
+    data = survival_data(x, time=rng.weibull(1.5, N) * np.exp(risk) + 0.01, event=rng.random(N) < 0.7)
+    problem, leaf = make_problem(data, get_family(family), n_trees=TREES), torch.arange(N).expand(TREES, -1) % LEAVES
+    each = torch.ones(TREES, dtype=torch.float64)
+    free = LeafPenalties(0.3 / N * each, 1 / N * each, 0.1 / N * each)
+    start = fit_leaves(problem, leaf, LEAVES, LeafPenalties(free.ridge, 10 * free.baseline, np.inf * each)).point[0]
+    rough = fit_leaves(problem, leaf, LEAVES, free, start, ROUGH)
+    end = fit_leaves(problem, leaf, LEAVES, free, start, LbfgsSettings(max_iterations=5000, ftol=0.0, gtol=1e-9))
+    torch.testing.assert_close(rough.loss, end.loss, rtol=0, atol=2e-5)
+
+
+def test_with_many_columns_own_slopes_are_scaled_one_by_one(monkeypatch):
+    monkeypatch.setattr(leaf_metric_module, "RIDGED_COLUMNS", 2)
+    objective = objective_of("loglogistic", 0.1)
+    assert isinstance(metric_of(objective, torch.zeros(TREES, 1).double()), SlopesMetric)
+
+
+@pytest.mark.parametrize("slopes", [np.inf, 0.1])
 @pytest.mark.parametrize("ridge", [1e-4, 0.02, 25.0])
 @pytest.mark.parametrize("family", ["spline_po", "loglogistic"])
-def test_some_trees_keep_their_metric(family, ridge):
-    objective = objective_of(family)
+def test_some_trees_keep_their_metric(family, ridge, slopes):
+    objective = objective_of(family, slopes)
     objective.ridge[1:], objective.ridged = ridge, ridge > LEAST_RIDGE
     shape = torch.full((TREES, objective.problem.family.n_shape), 0.3, dtype=torch.float64)
     gradient = torch.randn(TREES, (1 + LEAVES) * (objective.columns + shape.shape[1]), dtype=torch.float64)

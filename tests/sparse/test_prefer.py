@@ -108,3 +108,19 @@ def test_fewer_leaves_are_taken_within_one_error_of_the_best_tree_of_the_usual_r
     assert preferred([one, four, two], "tree")[0] is two
     far = trial(1.0 + 0.125 + noise, leaves=2)
     assert preferred([one, four, far], "tree")[0] is four
+
+
+def test_slopes_of_their_own_are_taken_only_where_they_are_clearly_better_than_all_others():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=200)
+    noise = rng.normal(size=200)
+    noise -= noise.mean() + 0.01  # far below its standard error
+    one, tree = trial(common + 0.1), trial(common, 2)
+    null = trial(common + 0.5, ridge=CONSTANT)
+    better_by_chance = trial(common + 0.1 * noise, 2, slopes=1.0)
+    clearly_better = trial(common - 0.1 + 0.1 * noise, 2, slopes=1.0)
+    assert preferred([one, null, tree, better_by_chance], "tree")[0] is tree
+    assert preferred([one, null, tree, clearly_better], "tree")[0] is clearly_better
+    assert preferred([one, null, better_by_chance], "tree")[0] is better_by_chance  # where it was asked for
+    as_good = trial(common + 0.001 * noise)
+    assert preferred([as_good, null, trial(common + 0.1, 2), better_by_chance], "tree")[0] is as_good

@@ -114,6 +114,15 @@ def test_polished_rules_cost_no_more_and_are_the_best_of_their_feature(rows):
     assert polish((rule(0, 0.0),), rows, np.arange(N)[few:], losses, table, 1) == (rule(0, 0.0),)  # too few events
 
 
+def test_without_corrections_a_rule_between_two_leaves_is_judged_by_their_losses(rows):
+    """Leaves with slopes of their own may differ where corrections of level and shape say nothing."""
+    x = rows.split.values
+    losses = np.stack([np.where(x[1] > 0.4, 0.0, 1.0), np.where(x[1] > 0.4, 1.0, 0.0)])
+    (found,) = polish((rule(0, 0.0),), rows, np.arange(N), losses, None, 1)
+    assert found.columns == (1,)
+    np.testing.assert_array_equal(x[1] > found.threshold, x[1] > 0.4)
+
+
 @pytest.mark.parametrize("sweeps", [0, 1, 3])
 def test_growing_never_ends_above_its_first_fit(rows, problems, sweeps):
     plans = [Plan(0, 0.3, 10.0, 1, (rule(c, t),)) for c, t in product((0, 1), (0.0, 0.4))]

@@ -178,13 +178,15 @@ def test_rules_are_sought_for_leaves_with_slopes_of_their_own():
     data, _ = slopes_apart(600)
     family = family_of(data, SLOPES)
     off, further = ((LinearRule((0,), (1.0,), cut),) for cut in (0.3, 0.25))
+    true = (LinearRule((0,), (1.0,), 0.5),)
     own = Candidate("weibull", 1, 0.3, 10.0, 0.0, 2, 1, 1.0)
 
     def loss(rules):
         return loss_of(family, own, rules, family.n_folds - 1)
 
     sought = family.for_own_slopes(own, off)
-    assert loss(sought) < loss(off) - 0.02
+    assert loss(sought) < loss(true) + 0.002 < loss(off) - 0.1
+    assert loss(family.for_own_slopes(own, further)) < loss(true) + 0.002
     assert family.for_own_slopes(replace(own, slope_shrinkage=None), off) == off
     trial = Trial(own, np.zeros((1, 600)), off, (torch.zeros(1, 3, 7),), (off, further, off))
     shared, apart = (family.of_all_rows(replace(trial, grown_with=with_)).rules for with_ in (None, 1.0))

@@ -41,6 +41,20 @@ def test_rows_follow_the_rules():
     assert TREE.apply(X).tolist() == LEAVES
 
 
+def test_rows_walk_from_the_root_to_their_node():
+    """Against a walk for each row."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.normal(50, 15, 300), "job": rng.choice(["1", "clerk", 'the "boss"'], 300)})
+    table = {name: rows[name].to_numpy() for name in rows}
+    for i, node in enumerate(TREE.node_of(table, len(rows)).tolist()):
+        at = 0
+        while TREE.feature[at] >= 0:
+            value = table[TREE.sources[TREE.feature[at]].name][i : i + 1]
+            at = int(TREE.left[at] if TREE.rule(at).answers(value)[0] else TREE.right[at])
+        assert node == at
+    assert TREE.node_of({"age": np.empty(0), "job": np.empty(0, object)}, 0).tolist() == []
+
+
 def test_shape():
     assert (TREE.n_nodes, TREE.n_leaves, TREE.depth) == (9, 5, 3)
     assert TREE.leaf.tolist() == [-1, -1, 0, 1, -1, -1, 2, 3, 4]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
-from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, continued_trees
-from softsurv.estimators.optimal.curve_choice import FoldTree, choose_curve
+from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, price_losses
+from softsurv.estimators.optimal.curve_choice import FoldTree, bytes_of_comparison, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
 from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, standard_error
+from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.exact.memory import Room
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -29,8 +32,8 @@ FOLDS = 5
 REPEATS = 2
 """Divisions into folds: ten differences say more of their spread than five."""
 
-MANY_COLUMNS = 500
-"""With more 0/1 columns one division: the best trees of depth three of a fold take seconds."""
+MANY_COLUMNS, MANY_ROWS = 500, 250_000
+"""With more 0/1 columns, or more rows, one division: the trees of a fold take seconds."""
 
 STRENGTHS = (1.0, 5.0, 10.0, 20.0, 40.0, 80.0)
 """Events that a leaf may take from above."""
@@ -39,9 +42,6 @@ ERRORS = 2.0
 """A size is as good as the best up to so many standard errors of their paired difference, and the largest such size is
 taken: shrinkage already forgives what a larger tree overfits. Over ten sets of SurvSet concordance is .631 and the
 Brier score .184; by the least loss .613 and .188, by one standard error .622 and .187, by three .630 and .185."""
-
-CURVE_TABLES = 3.0
-"""Kaplan-Meier curves are compared where there is room for so many tables of all nodes and training times."""
 
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
@@ -58,9 +58,8 @@ class SizeChoice:
     complexity : float
         Its cost per leaf.
     shrinkage : float
-    table : DataFrame
-        Of every setting: mean number of leaves and held-out loss, its mean difference to the best limit on the leaves
-        with the standard error; best first.
+    made : OnDemand of DataFrame
+        Makes ``table``.
     status : Status
         OPTIMAL, or why some sizes were not tried.
     price : float or None
@@ -73,10 +72,18 @@ class SizeChoice:
     leaves: int | None
     complexity: float
     shrinkage: float
-    table: pd.DataFrame
+    made: OnDemand[pd.DataFrame]
     status: Status
     price: float | None = None
     leaf: str | None = None
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every setting with its mean number of leaves and held-out loss, best first.
+
+        Beside them the mean difference to the best limit on the leaves and its standard error.
+        """
+        return self.made.value
 
     @property
     def size(self) -> Size:
@@ -96,27 +103,28 @@ def choose_size(
     """
     n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
     n_columns = sum(len(column.splits) for column in binarizer.columns_)
-    repeats = REPEATS if n_columns <= MANY_COLUMNS else 1
+    repeats = REPEATS if n_columns <= MANY_COLUMNS and data.n <= MANY_ROWS else 1
     folds = [fold for repeat in range(repeats) for fold in data.folds(n_folds, seed + repeat)]
     making = FoldSearches(data, binarizer, p, leaf, folds, room)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
     status, losses, all_paths = Status.OPTIMAL, Losses({}, {}), dict[int, list[FoldPath]]()
-    for depth in range(depth_limit + 1):
-        most = min(leaf_limit or 2**depth, 2**depth)
-        if most <= depth:
-            break
-        paths = list[FoldPath]()
-        for number in range(len(folds)):
-            status = timer.status or making.add_path(paths, number, depth, most, timer, strengths)
+    most = {depth: min(leaf_limit or 2**depth, 2**depth) for depth in range(depth_limit + 1)}
+    depths = [depth for depth in most if most[depth] > depth]
+    for together in (depths[:2], *([depth] for depth in depths[2:])):  # a single leaf costs no visit of the folds
+        paths = {depth: list[FoldPath]() for depth in together}
+        for number, depth in product(range(len(folds)), together):
+            status = timer.status or making.add_path(paths[depth], number, depth, most[depth], timer, strengths)
             if status != Status.OPTIMAL:
                 break
         if status != Status.OPTIMAL:
             break
-        all_paths[depth] = paths
-        for size, mean, loss in compared(paths, depth, most, p.complexity, strengths, priced=p.complexity == 0):
-            losses.add(size, loss, mean)
+        all_paths |= paths
+        for depth in together:
+            sizes = compared(paths[depth], depth, most[depth], p.complexity, strengths, priced=p.complexity == 0)
+            for size, mean, loss in sizes:
+                losses.add(size, loss, mean)
     if not all_paths:
         single = Size(0, 1, p.complexity, strengths[0])
         losses.add(single, np.array([np.nan]), 1.0)
@@ -172,8 +180,11 @@ class Losses(NamedTuple):
         least = min(size.complexity for size in self.loss)
         return next(size for size in self.ranked if size.complexity == least)
 
-    def table(self, chosen: Size, beside: Size) -> pd.DataFrame:
-        """One row for each setting, best first, with differences to one of them."""
+    def table(self, chosen: Size, beside: Size) -> OnDemand[pd.DataFrame]:
+        """One row for each setting so far, best first, with differences to one of them."""
+        return OnDemand(partial(Losses(dict(self.loss), dict(self.n_leaves))._table, chosen, beside))
+
+    def _table(self, chosen: Size, beside: Size) -> pd.DataFrame:
         difference = {size: self.loss[size] - self.loss[beside] for size in self.loss}
         return pd.DataFrame(
             {
@@ -222,19 +233,13 @@ def _continued(
     strengths: Sequence[float],
 ) -> tuple[SizeChoice, list[HardTree]]:
     """The choice with the cost per leaf to continue at, if any, and the trees of the folds as they are then."""
-    found = list[list[HardTree]]()
-    tried = list[list[list[float]]]()
+    found, tried = list[list[HardTree]](), list[list[list[float]]]()
     for number in range(len(making.folds)):
-        search, held_out = making.fold(number)
-        if not isinstance(search, RelativeRiskSearch) or search.search.by_cuts:
-            return choice, trees
-        top = search.best(choice.depth, choice.leaves, timer.left, None)
-        status = timer.status or top.report.status
-        if status != Status.OPTIMAL:
-            return replace(choice, status=status), trees
-        found.append(continued_trees(search, top, timer))
-        making.rest(search)
-        tried.append([search.held_out(tree, held_out, strengths, score_of(making.p)) for tree in found[-1]])
+        going_on = _going_on(choice, making, number, timer, strengths)
+        if going_on is None:
+            return replace(choice, status=timer.status or choice.status), trees
+        found.append(going_on[0])
+        tried.append(going_on[1])
     loss = np.moveaxis(np.array(tried), 0, 2)  # (P, S, F)
     place, usual = best_price(loss, losses.loss[choice.size]), losses.best_limit()
     for k, price in enumerate(PRICES):
@@ -242,10 +247,25 @@ def _continued(
         for s, strength in enumerate(strengths):
             losses.add(continued_size(choice.size, price, strength), loss[k, s], mean)
     if place is None:
-        return replace(choice, table=losses.table(choice.size, usual)), trees
+        return replace(choice, made=losses.table(choice.size, usual)), trees
     price, strength = PRICES[place[0]], strengths[place[1]]
     table = losses.table(continued_size(choice.size, price, strength), usual)
-    return replace(choice, shrinkage=strength, table=table, price=price), [one[place[0]] for one in found]
+    return replace(choice, shrinkage=strength, made=table, price=price), [one[place[0]] for one in found]
+
+
+def _going_on(
+    choice: SizeChoice, making: FoldSearches, number: int, timer: StopSignal, strengths: Sequence[float]
+) -> tuple[list[HardTree], list[list[float]]] | None:
+    """The trees of a fold continued at each cost per leaf, and their held-out losses; None if there is no time."""
+    search, held_out = making.fold(number)
+    if not isinstance(search, RelativeRiskSearch) or search.search.by_cuts:
+        return None
+    top = search.best(choice.depth, choice.leaves, timer.left, None)
+    if timer.exhausted or top.report.status != Status.OPTIMAL:
+        return None
+    going_on = price_losses(held_out, search, top, strengths, score_of(making.p), timer)
+    making.rest(search)
+    return going_on
 
 
 def _with_curve(
@@ -256,17 +276,19 @@ def _with_curve(
     strengths: Sequence[float],
 ) -> SizeChoice:
     """The choice with the curve of its leaves, where that is left open."""
-    rows, most = making.fold(0)[0].rows, max(tree.n_nodes for tree in trees)
-    if making.p.leaf != "auto" or making.leaf != "adaptive" or rows.entry is not None or most == 1:
+    most, data = max(tree.n_leaves for tree in trees), making.data
+    late = data.entry is not None and bool((data.entry > 0).any())
+    if making.p.leaf != "auto" or making.leaf != "adaptive" or late or most == 1:
         return choice
-    if CURVE_TABLES * most * rows.n * rows.time.itemsize > making.room.left:
+    if bytes_of_comparison(data.n, most, len(strengths)) > making.room.left:
         return choice
 
     def folds() -> Iterator[FoldTree]:
         for number, tree in enumerate(trees):
-            search, held_out = making.fold(number)
-            yield FoldTree(search, tree, held_out)
+            yield FoldTree(making.fold(number)[0], tree, making.fold(number)[1].rows)
 
     score = "concordance" if score_of(making.p) == "concordance" else "ibs"
-    leaf, shrinkage = choose_curve(folds(), choice.shrinkage, strengths, score, timer)
-    return replace(choice, leaf=leaf, shrinkage=shrinkage)
+    curve = choose_curve(folds(), choice.shrinkage, strengths, score, timer)
+    if curve is None:
+        return replace(choice, status=timer.reason)
+    return replace(choice, leaf=curve[0], shrinkage=curve[1])

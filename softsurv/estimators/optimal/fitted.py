@@ -206,21 +206,22 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         """What is proven of a tree that goes on below a proven one."""
         if self.status_ is not Status.CONTINUED:
             return []
-        proven = self.report_.details["proven_leaves"]
-        return [
-            f"The first splits are those of the best tree with {proven} leaves, which is proven; those below are not."
-        ]
+        told = self.report_.details
+        proven = f"of depth {told['proven_depth']} with {told['proven_leaves']} leaves"
+        return [f"The first splits are those of the best tree {proven}, which is proven; those below are not."]
 
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""
         check_is_fitted(self, "tree_")
-        table, names = self.leaf_table_, [name.replace(" ", "_") for name in self.tree_.value_names]
+        table, names, values = self.leaf_table_, self.tree_.value_names, self.tree_.value.tolist()
+        if self.leaf_ not in WITH_RISK and self.leaf_ not in HISTORIES.values():  # what such leaves predict
+            names, values = ("time lost",), self._expected_loss(np.arange(len(values)))[:, None].tolist()
         leaves = [
             {
                 "n": int(table.n[k]),
                 "events": int(table.events[k]),
                 "median": float(table.median[k]) if np.isfinite(table.median[k]) else None,
-                **dict(zip(names, self.tree_.value[k].tolist(), strict=True)),
+                **{name.replace(" ", "_"): value for name, value in zip(names, values[k], strict=True)},
                 **({"events_by_cause": table.cause_events[k].tolist()} if table.cause_names else {}),
             }
             for k in range(self.tree_.n_leaves)

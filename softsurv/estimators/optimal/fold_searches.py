@@ -11,6 +11,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
+from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.level_order import add_level_orders
 from softsurv.estimators.optimal.parameters import OptimalParameters, score_of
 from softsurv.estimators.optimal.rows import Rows
@@ -40,8 +41,9 @@ class FoldSearches:
         room: Room,
     ) -> None:
         self.data, self.binarizer, self.p, self.leaf, self.folds, self.room = data, binarizer, p, leaf, folds, room
-        self.kept: dict[int, tuple[TreeSearch, Rows]] = {}
+        self.kept: dict[int, tuple[TreeSearch, HeldOutRows]] = {}
         self.most = len(folds)  # to be kept
+        self.last: tuple[int, tuple[TreeSearch, HeldOutRows]] | None = None  # to be made
 
     @cached_property
     def columns(self) -> list[str]:
@@ -56,7 +58,8 @@ class FoldSearches:
         sizes, status = search.path(depth, leaves, timer.left)
         self.rest(search)
         if status == Status.OPTIMAL:
-            losses = [search.held_out(size.tree, held_out, strengths, score_of(self.p)) for size in sizes]
+            score = score_of(self.p)
+            losses = [held_out.losses(size.tree, strengths, score, size.leaf_sums) for size in sizes]
             paths.append(FoldPath.of(sizes, losses))
         return status
 
@@ -64,10 +67,17 @@ class FoldSearches:
         """Let a search keep its share of the room while others work."""
         search.rest(KEPT_SHARE * self.room.left / len(self.folds))
 
-    def fold(self, number: int) -> tuple[TreeSearch, Rows]:
+    def fold(self, number: int) -> tuple[TreeSearch, HeldOutRows]:
         """The search over the training rows of a fold, and the rows held out."""
         if number in self.kept:
             return self.kept[number]
+        if self.last is None or self.last[0] != number:
+            self.last = None  # its memory is that of the next
+            self.last = number, self._made(number)
+        return self.last[1]
+
+    def _made(self, number: int) -> tuple[TreeSearch, HeldOutRows]:
+        """A fold made, and kept where there is room."""
         train, test = self.folds[number]
         with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
             warnings.simplefilter("ignore", DataWarning)
@@ -76,13 +86,13 @@ class FoldSearches:
             if self.p.level_sets:
                 add_level_orders(fitted, table, part)
             search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf, self.room)
-            made = search, Rows.of(self.data.take(test), fitted)
-        size = search.held + bytes_of(search.rows, made[1])
+            made = search, HeldOutRows(search, Rows.of(self.data.take(test), fitted))
+        size = search.held + bytes_of(search.rows, made[1].rows)
         if not self.kept:  # all folds are about as large
             free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # two copies while a fold is made
             self.most = min(max(int(free / size), 0), len(self.folds))
         others = (self.most - (number < self.most)) * size + KEPT_SHARE * self.room.left
-        search.limit_to(self.room.beside(search.rows, made[1]).less(others))
+        search.limit_to(self.room.beside(search.rows, made[1].rows).less(others))
         if len(self.kept) < self.most:
             self.kept[number] = made
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +12,12 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.optimal.rows import Rows, baseline_of
 from softsurv.estimators.optimal.shrinkage import (
     node_rows,
+    places,
     pulled,
     risk_set,
     shrunk_hazards,
     shrunk_score_curves,
-    subjects_of,
+    subjects_per_event,
 )
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.metrics.concordance import harrell_c
@@ -43,9 +44,10 @@ class LeafCurves:
     own: tuple[bool, ...]
 
     @classmethod
-    def of(cls, hazards: Sequence[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
+    def of(cls, hazards: Iterable[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
         """Keep the steps alone."""
-        return cls(tuple(steps(hazard) for hazard in hazards), tuple(own or [False] * len(hazards)))
+        kept = tuple(steps(hazard) for hazard in hazards)
+        return cls(kept, tuple(own or [False] * len(kept)))
 
     @property
     def survival(self) -> tuple[StepFunction, ...]:
@@ -165,48 +167,79 @@ def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> Leaf
 
     ``shrinkage`` is the number of events that a leaf takes from above; the tree's relative risks have theirs already.
     """
+    at = tree.node_of(rows.table, rows.n)
     if kind in ("adaptive", "nelson_aalen"):
-        baseline = baseline_of(rows)
-        leaf, hazards, own = rows.leaf_of(tree), [], []
-        for k, theta in enumerate(tree.value[:, 0].tolist()):
-            some = np.flatnonzero(leaf == k)
-            own.append(kind == "adaptive" and contradicts(rows, some, baseline))
-            values = _own_hazard(rows, some, baseline, theta, shrinkage) if own[-1] else theta * baseline.values
-            hazards.append(StepFunction(baseline.times, values, 0.0))
-        return LeafCurves.of(hazards, own)
-    members = node_rows(tree, tree.node_of(rows.table, rows.n))
-    times = np.unique(rows.time)
+        return _risk_curves(rows, tree, at, kind, shrinkage)
+    members = node_rows(tree, at)
     if kind == "ipcw":
         score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         survival = shrunk_score_curves(tree, members, score, shrinkage)
-        return LeafCurves.of([cumulative(times, one) for one in survival])
-    jumps = shrunk_hazards(tree, rows, members, shrinkage)  # (K, L, T)
-    if kind == "mean_count":
-        return LeafCurves.of([StepFunction(times, count, 0.0) for count in jumps[0].cumsum(axis=1)])
+        return LeafCurves.of([cumulative(np.unique(rows.time), one) for one in survival])
+    times = np.unique(rows.time[rows.event])
     if kind == "aalen_johansen":
-        return CauseCurves.of_hazards(times, jumps)
-    return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - jumps[0], axis=1)])
+        by_cause = [shrunk_hazards(tree, one, members, (shrinkage,), times) for one in rows.by_cause]
+        jumps = np.stack([[hazard[0] for hazard in leaves] for leaves in by_cause])  # (K, L, T)
+        return CauseCurves.of_hazards(times, jumps / np.maximum(jumps.sum(axis=0), 1.0))
+    hazards = (hazard[0] for hazard in shrunk_hazards(tree, rows, members, (shrinkage,), times))
+    if kind == "mean_count":
+        return LeafCurves.of(StepFunction(times, np.cumsum(hazard), 0.0) for hazard in hazards)
+    return LeafCurves.of(cumulative(times, np.cumprod(1.0 - hazard)) for hazard in hazards)
 
 
-def held_out_loss(curves: LeafCurves, leaf: IntArray, test: Rows, score: str) -> float:
-    """Integrated Brier score of other rows by their leaves (N,), or the share of their pairs that are discordant."""
+def kaplan_meier_curves(rows: Rows, tree: HardTree, strengths: Sequence[float]) -> list[LeafCurves]:
+    """What :func:`leaf_curves` gives for "km" with each strength of shrinkage."""
+    times, members = np.unique(rows.time[rows.event]), node_rows(tree, tree.node_of(rows.table, rows.n))
+    leaves = list(shrunk_hazards(tree, rows, members, strengths, times))
+    return [LeafCurves.of(cumulative(times, np.cumprod(1.0 - one[s])) for one in leaves) for s in range(len(strengths))]
+
+
+def _risk_curves(rows: Rows, tree: HardTree, at: IntArray, kind: str, shrinkage: float) -> LeafCurves:
+    """Relative risk times the baseline in each leaf, or a curve of its own where the kind allows it and it differs."""
+    baseline, hazards, own = baseline_of(rows), [], []
+    place, leaf_nodes = places(rows, baseline.times), np.flatnonzero(tree.leaf >= 0)
+    members = node_rows(tree, at)
+    for node, theta in zip(leaf_nodes, tree.value[:, 0].tolist(), strict=True):
+        values, differs = theta * baseline.values, False
+        if kind == "adaptive":
+            died, at_risk = risk_set(rows, members[node], baseline.times, place)
+            differs = contradicts(died, at_risk, int(np.count_nonzero(rows.event[members[node]])), baseline)
+            if differs:
+                pull = shrinkage * subjects_per_event(rows, members[node])
+                values = _own_hazard(died, at_risk, pull, theta, baseline)
+        own.append(differs)
+        hazards.append(StepFunction(baseline.times, values, 0.0))
+    return LeafCurves.of(hazards, own)
+
+
+def held_out_losses(curves: Sequence[LeafCurves], leaf: IntArray, test: Rows, score: str) -> list[float]:
+    """Integrated Brier score of other rows by their leaves (N,), or the share of their pairs that are discordant.
+
+    One number for each kind of curves that the leaves may have.
+    """
     if score == "concordance":
-        return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
+        return [_discordant(one, leaf, test) for one in curves]
     brier = IbsScore.from_columns(test.time, test.event, test.weight)  # weighted by their own censoring curve
-    times = brier.grid().times
-    survival = curves.survival
-    return sum(brier.loss(np.flatnonzero(leaf == k), survival[k](times)) for k in np.unique(leaf))
+    grid, losses = brier.grid(), [0.0] * len(curves)
+    survival = [one.survival for one in curves]
+    for k in np.unique(leaf).tolist():
+        alive, died = brier.curve_weights(np.flatnonzero(leaf == k))
+        for s, one in enumerate(survival):
+            value = one[k](grid.times)
+            losses[s] += float(np.sum(grid.dt * (alive * (1.0 - value) ** 2 + died * value**2)))
+    return losses
 
 
-def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:
+def _discordant(curves: LeafCurves, leaf: IntArray, test: Rows) -> float:
+    return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
+
+
+def contradicts(died: FloatArray, at_risk: FloatArray, n_events: int, baseline: StepFunction) -> bool:
     """Whether the events of some rows come at other times than the baseline's shape allows: a chi-squared test.
 
-    Time is cut where equal numbers of events are expected, `EVENTS_A_PIECE` or more in each of at most `PIECES`.
+    ``died`` and ``at_risk`` (T,) are the rows' weights at the times of the baseline. Time is cut where equal numbers of
+    events are expected, `EVENTS_A_PIECE` or more in each of at most `PIECES`.
     """
-    times = baseline.times
-    died, at_risk = risk_set(rows, some, times)
     expected = at_risk * np.diff(baseline.values, prepend=0.0)
-    n_events = int(np.count_nonzero(rows.event[some]))
     pieces = min(PIECES, n_events // EVENTS_A_PIECE)
     if pieces < 2 or expected.sum() == 0:
         return False
@@ -217,14 +250,13 @@ def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:
     return bool(chi2.sf(statistic, pieces - 1) < OWN_CURVE_LEVEL)
 
 
-def _own_hazard(rows: Rows, some: IntArray, baseline: StepFunction, theta: float, shrinkage: float) -> FloatArray:
+def _own_hazard(died: FloatArray, at_risk: FloatArray, pull: float, theta: float, baseline: StepFunction) -> FloatArray:
     """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline.
 
     It is a product-limit estimate: where all rows at risk fail, only the share taken from above survives.
     """
-    died, at_risk = risk_set(rows, some, baseline.times)
     prior = np.minimum(theta * np.diff(baseline.values, prepend=0.0), 1.0)
-    hazard = pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior)
+    hazard = pulled(died, at_risk, pull, prior)
     return cumulative(baseline.times, np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)).values
 
 
@@ -242,7 +274,8 @@ def cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:
 def steps(hazard: StepFunction) -> StepFunction:
     """The step function without the times at which its value does not change."""
     keep = hazard.values != np.concatenate([[0.0], hazard.values[:-1]])
-    return StepFunction(hazard.times[keep], hazard.values[keep] + 0.0, 0.0)
+    times = hazard.times if keep.all() else hazard.times[keep]  # leaves that step at the same times share them
+    return StepFunction(times, hazard.values[keep] + 0.0, 0.0)
 
 
 def _slope(hazard: StepFunction, times: FloatArray) -> FloatArray:

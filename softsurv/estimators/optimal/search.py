@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
 from softsurv.estimators.optimal.parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
 from softsurv.estimators.optimal.rows import (
     Rows,
     baseline_of,
     branches_of_plan,
     exposure,
-    went_through,
 )
 from softsurv.estimators.optimal.shrinkage import node_rows, with_risk
 from softsurv.estimators.separable.tree import branches
@@ -111,30 +109,6 @@ class TreeSearch:
     @abstractmethod
     def loss(self, rows: IntArray) -> float:
         """Cost of some rows as one leaf, the part that splits can change."""
-
-    def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
-        """Mean loss of other rows in the leaves of a tree, one number for each strength of shrinkage.
-
-        Minus the log-likelihood of relative risks over the training baseline but for the part that no tree changes,
-        the integrated Brier score, or the share of discordant pairs.
-        """
-        leaf_sums = self.leaf_sums(tree)
-        losses: list[float] = []
-        for strength in strengths:
-            shrunk = with_risk(self.rows, tree, leaf_sums, strength)
-            if score == "likelihood":
-                theta = shrunk.value[test.leaf_of(tree)]  # (N, K)
-                happened = np.stack([one.event for one in test.by_cause], axis=1)
-                loss = (theta * self.met(test) - happened * np.log(theta)) @ self.cause_weights
-                losses.append(float(np.average(loss, weights=test.weight)))
-            else:
-                curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
-                losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
-        return losses
-
-    def met(self, test: Rows) -> FloatArray:
-        """Cumulative hazard of the training rows that each row of others went through, of each cause, (N, K)."""
-        return np.stack([went_through(baseline, test) for baseline in self.baselines], axis=1)
 
     def leaf_sums(self, tree: HardTree) -> FloatArray:
         """Events and expected events of the training rows of each leaf, for each cause, (L, 2 K)."""
@@ -235,8 +209,12 @@ class RelativeRiskSearch(TreeSearch):
                 status = solution.report.status
             if status != Status.OPTIMAL:
                 break
-            sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
-        return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
+            sizes.append(self._sized(most, solution))
+        return [*sizes, self._sized(n_leaves, largest)], status
+
+    def _sized(self, most: int, solution: Solution) -> SizedTree:
+        tree, sums = self.with_sums(solution.tree)
+        return SizedTree(most, solution.report.objective, tree, sums)
 
     def loss(self, rows: IntArray) -> float:
         sums = self.statistics[rows].sum(axis=0, keepdims=True)
@@ -244,9 +222,13 @@ class RelativeRiskSearch(TreeSearch):
 
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
+        return self.with_sums(code_tree)[0]
+
+    def with_sums(self, code_tree: CodeTree) -> tuple[HardTree, FloatArray | None]:
+        """The same with the sums of its leaves (L, 2); None with competing causes, whose sums are weighed by cause."""
         root, order = branches(code_tree, self.rows.binarizer)
-        plain = self.rows.cause is None
-        return self.grown(root, code_tree.sums[code_tree.leaves[order]] if plain else None)
+        sums = code_tree.sums[code_tree.leaves[order]] if self.rows.cause is None else None
+        return self.grown(root, sums), sums
 
     def _weighed(self, sums: FloatArray) -> FloatArray:
         """Sums (n, 2 K) with each cause as often as it counts."""

@@ -7,6 +7,7 @@ all rows. With k = 0 every leaf stands for itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from operator import add
 
 import numpy as np
@@ -40,7 +41,8 @@ def node_sums(tree: HardTree, leaf_sums: FloatArray) -> FloatArray:
 
 def node_rows(tree: HardTree, at: IntArray) -> list[IntArray]:
     """Rows that pass each node, in order, from the node at which each row ends (N,)."""
-    members = [np.flatnonzero(at == node) for node in range(tree.n_nodes)]
+    order = np.argsort(at, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(at, minlength=tree.n_nodes))[:-1])
     for node in range(tree.n_nodes - 1, -1, -1):
         if tree.feature[node] >= 0:
             members[node] = np.sort(np.concatenate([members[tree.left[node]], members[tree.right[node]]]))
@@ -78,44 +80,56 @@ def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) 
     return tree.with_values(np.stack(theta, axis=1), names)
 
 
-def shrunk_hazards(tree: HardTree, rows: Rows, members: list[IntArray], events: float) -> FloatArray:
-    """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
+def shrunk_hazards(
+    tree: HardTree, rows: Rows, members: list[IntArray], strengths: Sequence[float], times: FloatArray
+) -> Iterator[FloatArray]:
+    """Hazard of one kind of event in each leaf in turn (S, T), pulled to its parent's with each of S strengths.
 
-    h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are so many subjects of the parent that
-    ``events`` events of the cause happened among them: a leaf without events takes no more of these from above than
-    others do, and a rare cause borrows more. Where nearly nobody is at risk the hazards of all causes are scaled to sum
-    to one at most.
+    h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node, ``times`` (T,) hold those of all events; c
+    are so many subjects of the parent that a strength's number of events happened among them: a leaf without events
+    takes no more of these from above than others do, and a rare cause borrows more. Who is at risk is counted once for
+    all strengths. Hazards are kept of those nodes alone whose children are to come.
     """
-    times, kinds = np.unique(rows.time), rows.by_cause
-    parent, hazard = parents(tree), np.zeros((len(kinds), tree.n_nodes, times.size))
-    for node, some in enumerate(members):
-        for k, one_cause in enumerate(kinds):
-            died, at_risk = risk_set(one_cause, some, times)
-            pull = subjects_of(one_cause, members[parent[node]], events) if node > 0 else 0.0
-            prior = hazard[k, parent[node]] if node > 0 else np.zeros(times.size)
-            hazard[k, node] = pulled(died, at_risk, pull, prior)
-    leaves = hazard[:, tree.leaf >= 0]
-    return np.asarray(leaves if rows.cause is None else leaves / np.maximum(leaves.sum(axis=0), 1.0))
+    place, nowhere = places(rows, times), np.zeros((len(strengths), times.size))
+    above = {-1: (nowhere, nowhere[:, :1])}  # hazards (S, T) of these nodes, and subjects (S, 1) taken from them
+    for node, (some, parent) in enumerate(zip(members, parents(tree).tolist(), strict=True)):
+        died, at_risk = risk_set(rows, some, times, place)
+        # the right child comes last
+        prior, pull = above.pop(parent) if node == 0 or node == tree.right[parent] else above[parent]
+        hazard = pulled(died, at_risk, pull, prior)
+        if tree.leaf[node] >= 0:
+            yield hazard
+        else:
+            above[node] = hazard, np.array(strengths)[:, None] * subjects_per_event(rows, some)
 
 
-def pulled(died: FloatArray, at_risk: FloatArray, pull: float, prior: FloatArray) -> FloatArray:
-    """Hazard (T,) with so many more subjects at risk under a prior hazard; 0 where nobody is at risk."""
+def pulled(died: FloatArray, at_risk: FloatArray, pull: FloatArray | float, prior: FloatArray) -> FloatArray:
+    """Hazard (..., T) with so many more subjects at risk under a prior hazard; 0 where nobody is at risk."""
     total = at_risk + pull
     return np.divide(died + pull * prior, total, out=np.zeros_like(total), where=total > 0)
 
 
-def subjects_of(rows: Rows, some: IntArray, events: float) -> float:
-    """Weight of the subjects among whom so many events happened, at the rate of some rows."""
+def subjects_per_event(rows: Rows, some: IntArray) -> float:
+    """Weight of the subjects among whom one event happens, at the rate of some rows."""
     one = relative_risk.one_subject(rows.weight)
     weight = rows.weight[some]
-    return events * one * float(weight.sum()) / max(float(weight[rows.event[some]].sum()), one)
+    return one * float(weight.sum()) / max(float(weight[rows.event[some]].sum()), one)
 
 
-def risk_set(rows: Rows, some: IntArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weight of events and at risk among some rows at each time, both (T,)."""
-    time, weight = rows.time[some], rows.weight[some]
-    died = np.bincount(np.searchsorted(times, time), weight * rows.event[some], times.size).astype(np.float64)
-    gone = _weight_before(times, time, weight)
+def places(rows: Rows, times: FloatArray) -> IntArray:
+    """Number of times that lie at or before the time of each row, (N,)."""
+    return np.searchsorted(times, rows.time, side="right")
+
+
+def risk_set(rows: Rows, some: IntArray, times: FloatArray, place: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Weight of events and at risk among some rows at each time, both (T,), which hold those of all events.
+
+    ``place`` (N,) is what :func:`places` gives for all rows.
+    """
+    here, weight = place[some], rows.weight[some]
+    # an event at time k has the place k + 1
+    died: FloatArray = np.bincount(here, weight * rows.event[some], times.size + 1)[1:].astype(np.float64, copy=False)
+    gone = np.cumsum(np.bincount(here, weight, times.size + 1))[:-1]
     if rows.entry is None:
         return died, np.maximum(weight.sum() - gone, died)
     came = _weight_before(times, np.where(rows.entry[some] > 0, rows.entry[some], -np.inf), weight)

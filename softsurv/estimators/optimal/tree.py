@@ -38,13 +38,13 @@ from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room, bytes_of_frame
-from softsurv.results import Status
+from softsurv.results import Status, how_it_ended
 from softsurv.stopping import StopSignal
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
-NO_TABLE = pd.DataFrame()
+NO_TABLE = OnDemand(pd.DataFrame)
 """The table of sizes where none is chosen. It is made once, as small fits would notice."""
 
 FOLD_SHARE = 0.9
@@ -86,7 +86,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and
         Kaplan-Meier curves in all leaves are clearly better on held-out rows, the leaves get these (they are compared
-        where ``memory_limit`` has room for them). "nelson_aalen": no exception.
+        where ``memory_limit`` has room for that, at 2,000 times where rows have more). "nelson_aalen": no exception.
         "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
         score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
@@ -109,9 +109,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
         ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
         goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
-        of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors; of
-        the costs that are as good as the best the highest is taken. With more than 500 0/1 columns five folds are
-        made once.
+        of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors, at
+        the highest such cost whose loss is within one standard error of the least (Breiman et al. 1984). With more than
+        500 0/1 columns or 250,000 rows five folds are made once.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
@@ -141,7 +141,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), CONTINUED (a proven tree that goes on below its leaves), or
         the limit that ended the search. Of a continued tree ``report_.details`` has leaves and objective of the proven
         part; ``lower_bound_`` is that of trees of any size with the same cuts, and ``rashomon_set`` is about the proven
-        part.
+        part. Where a limit ends the fit before the tree has gone on, the proven part is the tree, and the limit is the
+        status.
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
         what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
@@ -282,7 +283,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             data, room = in_order(), search.room.less(search.held)
             size = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
             self.leaf_ = size.leaf or self.leaf_
-            search.shrinkage, self.selection_ = size.shrinkage, size.table
+            search.shrinkage, self.selection_ = size.shrinkage, size.made
             search.ask(size.complexity)
         if not self.binarizer_.columns_:
             size = replace(size, depth=0, leaves=None if size.leaves is None else 1)
@@ -295,12 +296,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _warn_unless_proven(self) -> None:
         warn_unless_proven(self.report_)
-        if self.status_ in PROVEN and self.report_.details["selection"] != Status.OPTIMAL:
-            warn(
-                f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
-                "sizes compared; raise time_limit or lower max_depth",
-                ConvergenceWarning,
-            )
+        if self.status_ in (*PROVEN, Status.CONTINUED) and self.report_.details["selection"] != Status.OPTIMAL:
+            ended = how_it_ended("cross-validation", Status(self.report_.details["selection"]))
+            interrupted = self.report_.details["selection"] == Status.INTERRUPTED
+            remedy = "" if interrupted else "; raise time_limit or lower max_depth"
+            warn(f"{ended} with {len(self.selection_)} sizes compared{remedy}", ConvergenceWarning)
 
 
 def with_report(found: FoundTree, tuned: Status, timer: StopSignal) -> FoundTree:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.rules import fills_text
 from softsurv.errors import warn
-from softsurv.results import FitReport, Status
+from softsurv.results import FitReport, Status, how_it_ended
 from softsurv.trees.hard_tree import HardTree
 
 PROVEN = (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
@@ -30,11 +31,14 @@ class SizedTree:
     objective : float
         Cost per leaf included.
     tree : HardTree
+    leaf_sums : ndarray (L, K), optional
+        Statistics of the training rows of each leaf, where the search has them.
     """
 
     max_leaves: int
     objective: float
     tree: HardTree
+    leaf_sums: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 class Proven:
@@ -99,7 +103,7 @@ class ExactTree(Proven):
     def export_python(self, name: str = "leaf_of") -> str:
         """Source of a plain function that takes one row as a mapping and returns its leaf."""
         check_is_fitted(self, "tree_")
-        return self.tree_.to_python(name)
+        return self.tree_.to_python(name, self.leaf_lines())
 
     def _search_state(self) -> dict[str, Any]:
         """Tree, splits, report and sizes as plain JSON values."""
@@ -128,7 +132,8 @@ def warn_unless_proven(report: FitReport) -> None:
     if report.status in (*PROVEN, Status.CONTINUED):
         return
     warn(
-        f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "
-        f"and lower bound {report.lower_bound:.6g}; raise time_limit, or lower max_depth or thresholds",
+        f"{how_it_ended('the search', report.status)} with objective {report.objective:.6g} "
+        f"and lower bound {report.lower_bound:.6g}"
+        + ("" if report.status is Status.INTERRUPTED else "; raise time_limit, or lower max_depth or thresholds"),
         ConvergenceWarning,
     )

@@ -20,7 +20,7 @@ from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.estimators.soft.hard_start import routing_from_tree
 from softsurv.estimators.soft.inference import covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft.parameters import SoftParameters
-from softsurv.results import FitReport, Status
+from softsurv.results import FitReport, Status, how_it_ended
 from softsurv.soft.fit import FittedStarts, fit_starts
 from softsurv.soft.fit_stack import SINGLE_LEAF
 from softsurv.soft.fitted import FittedSoftTree
@@ -139,8 +139,9 @@ def rule_tree(order: Order) -> Made:
     )
     if report.status != Status.CONVERGED:
         warn(
-            f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
-            "settings compared; raise time_limit, or give depth and leaf",
+            f"{how_it_ended('the choice of a tree', report.status)} with {len(fitted.table())} "
+            "settings compared"
+            + ("" if report.status is Status.INTERRUPTED else "; raise time_limit, or give depth and leaf"),
             ConvergenceWarning,
         )
     return Made(fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances)

@@ -169,25 +169,35 @@ class JointRun:
 
     def add_tree(self, builder: TreeBuilder, rows: BoolArray, sums: FloatArray, splits: Splits) -> int:
         """Add the best tree of some rows (U,) to a builder and return its node."""
+        return self._grow(builder, rows, self.root()[1], (), sums, splits)
 
-        def grow(rows: BoolArray, leaves: int, path: tuple[tuple[int, int], ...]) -> int:
-            """Add the tree of some rows, below splits with the sides taken, to the builder and return its node."""
-            own = sums[rows].sum(axis=0)
-            split, left_leaves = self._choose(rows, leaves, path)
-            if split < 0:
-                return builder.add(own)
-            code, goes_left = int(self.split_code[split]), self.goes_left(split)
-            here = builder.add(own, int(splits.feature[code]), int(splits.code[code]))
-            sides = [
-                (rows & goes_left, left_leaves, (*path, (split, 0))),
-                (rows & ~goes_left, leaves - left_leaves, (*path, (split, 1))),
-            ]
-            if splits.swapped[code]:
-                sides.reverse()
-            builder.connect(here, *(grow(*side) for side in sides))
-            return here
+    def _grow(
+        self,
+        builder: TreeBuilder,
+        rows: BoolArray,
+        leaves: int,
+        path: tuple[tuple[int, int], ...],
+        sums: FloatArray,
+        splits: Splits,
+    ) -> int:
+        """Add the tree of some rows, below splits with the sides taken, to the builder and return its node.
 
-        return grow(rows, self.root()[1], ())
+        No function inside another: one that calls itself would keep the tables of this run until garbage is collected.
+        """
+        own = sums[rows].sum(axis=0)
+        split, left_leaves = self._choose(rows, leaves, path)
+        if split < 0:
+            return builder.add(own)
+        code, goes_left = int(self.split_code[split]), self.goes_left(split)
+        here = builder.add(own, int(splits.feature[code]), int(splits.code[code]))
+        sides = [
+            (rows & goes_left, left_leaves, (*path, (split, 0))),
+            (rows & ~goes_left, leaves - left_leaves, (*path, (split, 1))),
+        ]
+        if splits.swapped[code]:
+            sides.reverse()
+        builder.connect(here, *(self._grow(builder, *side, sums, splits) for side in sides))
+        return here
 
     def root(self) -> tuple[int, int, int]:
         """The first split of the best tree, -1 at a leaf; the leaves of the tree, and those of its left side."""

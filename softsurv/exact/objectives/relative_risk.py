@@ -41,13 +41,26 @@ TASK = Task("relative_risk", None, leaf_costs)
 """Two columns for each cause; the same compiled search for one cause and for several."""
 
 
-def one_subject(weight: np.ndarray) -> float:
-    """What one subject weighs: the smallest weight (N,) above 0.
+MOST_REPEATS = 100
+"""Weights of up to so many times the smallest may be numbers of repeated rows, in any unit."""
 
-    The two constants below count subjects. So they are the same for weights w and 10 w, and the same for whole weights
-    as for repeated rows.
+
+def one_subject(weight: np.ndarray) -> float:
+    """What one subject weighs, from the weights (N,) above 0.
+
+    The constants that count subjects are the same for weights w and 10 w, and the same for numbers of repeated rows as
+    for the rows themselves: one subject has the smallest weight. That is asked of whole numbers, and of whole multiples
+    of the smallest weight up to `MOST_REPEATS`. Other weights come from a design, such as inverse probabilities, where
+    one row of little weight would make all others count as many subjects: there it is the total weight over the
+    effective number of subjects (Kish 1965), sum w^2 / sum w.
     """
-    return float(weight[weight > 0].min())
+    some = weight[weight > 0]
+    least = float(some.min())
+    times = some / least
+    counts = bool((some == np.rint(some)).all())
+    if counts or (times.max() <= MOST_REPEATS and np.allclose(times, np.rint(times), rtol=1e-9, atol=0.0)):
+        return least
+    return float(np.sum(some * times) / np.sum(times))
 
 
 def baseline_hazard(baseline: np.ndarray, n: float) -> np.ndarray:

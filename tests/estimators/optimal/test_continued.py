@@ -1,5 +1,6 @@
 """Trees that go on below the best tree of eight leaves: when they do, what they are, and what their report says."""
 
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree, load_model
+from softsurv.errors import DataWarning
+from softsurv.estimators.optimal import cross_validation
 from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price, continued
-from softsurv.results import Status
+from softsurv.exact.search import Search
+from softsurv.results import Status, how_it_ended
 from softsurv.stopping import StopSignal
 
 CELLS = np.random.default_rng(3).permutation(np.geomspace(0.02, 6.4, 32))
@@ -55,8 +59,10 @@ def test_its_report_says_what_is_proven(large):
     best = OptimalSurvivalTree(max_depth=5).fit(X, y)  # a leaf for every cell
     assert tree.lower_bound_ <= best.objective_ <= tree.objective_ + 1e-9
     assert tree.gap_ == pytest.approx(tree.objective_ - tree.lower_bound_)
-    assert "best tree with 8 leaves, which is proven; those below are not" in tree.export_text()
+    assert "best tree of depth 3 with 8 leaves, which is proven; those below are not" in tree.export_text()
     assert "those below" not in proven.export_text()
+    with pytest.warns(DataWarning, match="the set holds trees near the proven one, of its depth at most"):
+        assert tree.rashomon_set(0.001).objective == pytest.approx(proven.objective_)
     assert tree.path_[-1].tree.n_leaves == 8
 
 
@@ -112,21 +118,64 @@ def test_competing_causes_go_on_too():
     assert tree.predict_cumulative_incidence(X.iloc[:3], np.array([1.0, 5.0])).shape == (3, 2, 2)
 
 
-def test_time_that_ends_before_leaves_the_proven_tree_and_is_said(monkeypatch):
-    from softsurv.estimators.optimal import cross_validation
+def cut_off_in(monkeypatch, call, how):
+    """Let time or the user end the fit when trees go on for the ``call``-th time."""
+    through, calls = Search.continued, []
 
+    def cut_off(self, tree, levels, horizon, stop):
+        calls.append(1)
+        if len(calls) == call:
+            how(stop)
+        return through(self, tree, levels, horizon, stop)
+
+    monkeypatch.setattr(Search, "continued", cut_off)
+
+
+def test_time_that_ends_among_the_folds_leaves_the_proven_tree_and_is_said(monkeypatch):
     X, y = coins(1500, np.geomspace(0.05, 6.4, 16))
-    through = cross_validation.continued_trees
-
-    def cut_off(search, found, stop):
-        stop.end_unless(np.inf)
-        return through(search, found, stop)
-
-    monkeypatch.setattr(cross_validation, "continued_trees", cut_off)
-    with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early"):
+    cut_off_in(monkeypatch, 3, lambda stop: stop.end_unless(np.inf))
+    with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
         tree = OptimalSurvivalTree().fit(X, y)
     assert tree.tree_.n_leaves == 8
     assert tree.selection_["max_depth"].max() == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        (lambda stop: stop.end_unless(np.inf), Status.TIME_LIMIT),
+        (lambda stop: signal.raise_signal(signal.SIGINT), Status.INTERRUPTED),
+    ],
+)
+def test_what_ends_before_the_tree_of_all_rows_has_gone_on_is_its_status(monkeypatch, how, status):
+    X, y = coins(3000, CELLS)
+    proven = OptimalSurvivalTree(max_depth=3).fit(X, y)
+    cut_off_in(monkeypatch, 11, how)  # after the ten folds
+    with pytest.warns(ConvergenceWarning, match=f"{how_it_ended('the search', status)} with objective"):
+        tree = OptimalSurvivalTree().fit(X, y)
+    assert tree.status_ is status
+    assert tree.tree_.feature.tolist() == proven.tree_.feature.tolist()
+    assert tree.objective_ == proven.objective_
+    assert tree.lower_bound_ < tree.objective_
+    assert tree.report_.details["proven_leaves"] == 8
+    assert tree.selection_["chosen"].sum() == 1
+    assert "those below" not in tree.export_text()
+    assert tree.path_[-1].tree.n_leaves == 8
+
+
+def test_a_continued_tree_whose_curves_were_not_compared_in_time_says_so(monkeypatch):
+    X, y = coins(3000, CELLS)
+    through = cross_validation.choose_curve
+
+    def cut_off(folds, shrinkage, strengths, score, stop):
+        stop.end_unless(np.inf)
+        return through(folds, shrinkage, strengths, score, stop)
+
+    monkeypatch.setattr(cross_validation, "choose_curve", cut_off)
+    with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
+        tree = OptimalSurvivalTree().fit(X, y)
+    assert tree.status_ == Status.CONTINUED
+    assert tree.leaf_ == "adaptive"
 
 
 def test_a_tree_that_is_not_proven_does_not_go_on(large):
@@ -144,6 +193,8 @@ def test_a_tree_that_is_not_proven_does_not_go_on(large):
         ([0.0, 0.0, 0.0], None),  # no better than the proven trees
         ([0.5, 0.5, 0.5], (2, 1)),  # equally good: the highest cost
         ([0.5, 0.5, 0.1], (1, 1)),  # the highest that is as good as the best
+        ([0.5, 0.5, 0.498], (2, 1)),  # clearly worse fold by fold, and within the error of the least loss, .003
+        ([0.5, 0.49, 0.49], (0, 1)),  # beyond that error
     ],
 )
 def test_the_highest_cost_that_is_as_good_as_the_best_is_taken(gains, place):

@@ -174,3 +174,13 @@ def test_a_pickled_copy_has_the_path_that_was_asked_for(rows):
         assert np.array_equal(
             copy.predict_survival_function(rows[0], TIMES), tree.predict_survival_function(rows[0], TIMES)
         )
+
+
+def test_leaves_that_predict_time_lost_export_it(rows):
+    X, y = rows
+    tree = OptimalSurvivalTree(max_depth=2, leaf="km").fit(X, y)
+    leaves, risk = tree.to_dict()["leaves"], dict(zip(tree.apply(X).tolist(), tree.predict(X).tolist(), strict=True))
+    assert [leaf["time_lost"] for leaf in leaves] == pytest.approx([risk[k] for k in range(len(leaves))])
+    assert "relative_risk" not in leaves[0]
+    assert all(f"time lost {value:.4g}" in tree.export_python() for value in risk.values())
+    assert "relative risk" not in tree.export_python()

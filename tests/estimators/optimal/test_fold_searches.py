@@ -22,7 +22,7 @@ def test_a_fold_is_searched_over_its_training_rows(make_rows):
     for number, (train, test) in enumerate(making.folds):
         search, held_out = making.fold(number)
         np.testing.assert_array_equal(np.sort(search.rows.time), np.sort(data.time.numpy()[train]))
-        np.testing.assert_array_equal(held_out.time, data.time.numpy()[test])
+        np.testing.assert_array_equal(held_out.rows.time, data.time.numpy()[test])
         assert making.fold(number)[0] is search
 
 
@@ -30,6 +30,7 @@ def test_what_does_not_fit_is_made_again_and_is_the_same(make_rows):
     kept, small = searches(make_rows(90), 1e9)[0], searches(make_rows(90), 1e6)[0]
     small.most = 0  # no room
     small.kept = {-1: None}  # and the share of a fold is known already
+    assert small.fold(3)[0] is small.fold(3)[0]  # the last one made is at hand
     strengths, timer = (5.0, 20.0), StopSignal()
     for number in range(5):
         paths = [[], []]

@@ -82,17 +82,6 @@ def test_memory_is_counted_and_forgotten(rows):
     assert search.search.memory_limit == Room(5e8).left
 
 
-def test_held_out_rows_are_judged_by_what_the_training_rows_say(rows):
-    """Minus the log-likelihood of a single leaf, whose relative risk is one: the mean hazard that rows went through."""
-    search = search_of(rows, "relative_risk", "nelson_aalen")
-    test = search.rows
-    single = search.best(0, None, np.inf, None).tree
-    (loss,) = search.held_out(single, test, [0.0], "likelihood")
-    assert single.value[0, 0] == pytest.approx(1.0)
-    assert loss == pytest.approx(search.met(test).mean())
-    assert search.held_out(single, test, [0.0], "concordance") == [pytest.approx(0.5)]
-
-
 def test_late_entry_has_no_brier_score(rows):
     X, y = rows
     data = survival_data(X, y, entry=y["time"] / 2)

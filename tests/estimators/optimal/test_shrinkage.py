@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree, load_dataset, load_model
+from softsurv.estimators.optimal.shrinkage import node_rows, places, risk_set
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import kaplan_meier, median, nelson_aalen
 
@@ -23,6 +26,35 @@ def paths(tree):
 def passed(tree, leaf, node):
     """Rows that pass a node."""
     return np.isin(leaf, [k for k, path in enumerate(paths(tree)) if node in path])
+
+
+def test_rows_of_nodes_are_those_that_pass(rows):
+    X, y = rows
+    model = OptimalSurvivalTree(max_depth=3).fit(X, y)
+    known = model._parts._rows
+    members, leaf = node_rows(model.tree_, model.tree_.node_of(known.table, known.n)), known.leaf_of(model.tree_)
+    assert len(members) == model.tree_.n_nodes
+    for node, some in enumerate(members):
+        assert some.tolist() == np.flatnonzero(passed(model.tree_, leaf, node)).tolist()
+
+
+@pytest.mark.parametrize("entering", [False, True])
+def test_who_is_at_risk_is_counted_as_by_the_definition(rows, entering):
+    """At times of events, with weights; rows are censored before the first, between them and after the last."""
+    X, y = rows
+    entry = np.where(X["x"] > 0, 0.5 * y["time"], 0.0) if entering else None
+    weight = np.random.default_rng(0).integers(1, 5, len(y)).astype(float)
+    model = OptimalSurvivalTree(max_depth=1).fit(X, y, sample_weight=weight, entry=entry)
+    known, some = model._parts._rows, np.arange(0, len(y), 2)
+    times = np.unique(known.time[known.event])[1:-1]
+    inner = replace(known, event=known.event & np.isin(known.time, times))
+    died, at_risk = risk_set(inner, some, times, places(inner, times))
+    for j, t in enumerate(times):
+        there = inner.time[some] >= t
+        if entering:
+            there &= (inner.entry[some] < t) | (inner.entry[some] == 0)
+        assert at_risk[j] == inner.weight[some][there].sum()
+        assert died[j] == inner.weight[some][(inner.time[some] == t) & inner.event[some]].sum()
 
 
 @pytest.mark.parametrize("strength", [1.0, 10.0, 300.0])

@@ -44,6 +44,19 @@ def test_constants_count_subjects():
     np.testing.assert_allclose(relative_risk.baseline_hazard(np.array([0.0, 0.4]), 9), [0.1, 0.4])
 
 
+def test_weights_of_a_design_count_as_many_subjects_as_are_effective():
+    """One row of little weight changes next to nothing; numbers of repeated rows are counted in any unit."""
+    weight = np.ones(500)
+    weight[0] = 1e-3
+    assert relative_risk.one_subject(weight) == pytest.approx(1.0, rel=1e-4)
+    drawn = np.random.default_rng(0).lognormal(size=200)
+    effective = drawn.sum() ** 2 / (drawn**2).sum()
+    assert drawn.sum() / relative_risk.one_subject(drawn) == pytest.approx(effective)
+    assert relative_risk.one_subject(7e-9 * drawn) == pytest.approx(7e-9 * relative_risk.one_subject(drawn))
+    assert relative_risk.one_subject(0.3 * np.array([1, 5, 40])) == pytest.approx(0.3)
+    assert relative_risk.one_subject(np.array([1.0, 5000.0])) == 1.0
+
+
 def test_a_weight_that_would_be_lost_is_refused():
     with pytest.raises(InvalidParameterError, match="weights must not differ by more than"):
         relative_risk.statistics(np.ones(2, bool), np.ones(2), np.array([1.0, 1e-15]))

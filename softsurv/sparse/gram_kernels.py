@@ -1,0 +1,47 @@
+"""Compiled loop of the curvatures of leaves on a CPU: `softsurv.sparse.leaf_grams` row by row.
+
+Torch's operators go through all rows once for each leaf. Here each row is added to its own leaf alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softsurv.kernel_cache import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, out):
+    """Add the curvature of every row to that of its leaf, ``out`` (M, L, R, R).
+
+    ``design`` (G, N, Q), the baseline's functions ``rise`` and their slopes ``slope`` (G, K, N), ``event`` (G, N),
+    ``mass`` and ``leaf`` (M, N), ``weights`` (M, K) of the functions, and the ``curvature`` of a row by its level.
+    """
+    (trees, rows), columns, n_shape, size = mass.shape, design.shape[2], rise.shape[1], out.shape[2]
+    per_group = trees // len(design)
+    row, share = np.zeros(size), np.empty(n_shape)
+    for m in range(trees):
+        g = m // per_group
+        for i in range(rows):
+            weight = mass[m, i]
+            if weight <= 0.0:
+                continue
+            table = out[m, leaf[m, i]]
+            row[:columns] = design[g, i]
+            steep = 0.0
+            for j in range(n_shape):
+                row[columns + j] = weights[m, j] * rise[g, j, i]
+                share[j] = weights[m, j] * slope[g, j, i]
+                steep += share[j]
+            for a in range(size):
+                scaled = weight * curvature * row[a]
+                for b in range(a + 1):
+                    table[a, b] += scaled * row[b]
+            if event[g, i] > 0.0 and steep > 0.0:
+                for a in range(n_shape):
+                    for b in range(a + 1):
+                        table[columns + a, columns + b] += weight * share[a] * share[b] / (steep * steep)
+        for k in range(out.shape[1]):
+            for a in range(size):
+                for b in range(a):
+                    out[m, k, b, a] = out[m, k, a, b]
