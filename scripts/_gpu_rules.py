@@ -1,8 +1,7 @@
 """What a default tree of rules asks of the processor while a device trains it: waits, bytes, and the search for rules.
 
 Each call of `on_host` is one wait and one copy. A device has at most as many: it trains large data in fewer parts. The
-times are those of one core, which fits the leaves as well here. A device would fit them, and wait while rules are
-sought.
+times are those of one core, which fits the leaves as well here. A device would fit these, and wait for the rules.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from oracles.simulated import simulate
 
 from softsurv.hazards import get_family
 from softsurv.soft.problem import make_problem
+from softsurv.sparse import train
 from softsurv.sparse.causes import fit_causes, losses_of_causes
 from softsurv.sparse.leaf_fit import ROUGH
 from softsurv.sparse.splits import SplitData
@@ -17,6 +19,7 @@ from softsurv.sparse.train import (
     Grown,
     Plan,
     StackRows,
+    _of_moving,
     complete,
     corrections,
     grow,
@@ -130,6 +133,25 @@ def test_growing_never_ends_above_its_first_fit(rows, problems, sweeps):
     for own, rules in zip(grown.leaf, grown.rules, strict=True):
         np.testing.assert_array_equal(own.numpy(), leaf_of(rules, rows.split.values))
     assert [plan.size for plan in plans] == [1] * 4
+
+
+def test_trees_settle_alone_as_they_do_together(problems, rows):
+    """On several threads, and where the tables of settled trees are no longer asked for."""
+    plans = [Plan(0, 1.0, 10.0, 1, (one,)) for one in (rule(0, 0.1), rule(1, -0.2), rule(1, 1.5))]
+    n, widths = np.array([float(N)]), []
+    plans[0] = replace(plans[0], rules=grow(problems, rows, plans[:1], n, 4).rules[0])  # settles at once
+
+    def watched(*given):
+        widths.append(len(given[3]))
+        return _of_moving(*given)
+
+    alone = [grow(problems, rows, [plan], n, 4) for plan in plans]
+    with patch.object(train, "_of_moving", watched):
+        together = grow(problems, rows, plans, n, 4, workers=2)
+    assert widths[0] == 3
+    assert widths[-1] < 3
+    assert together.rules == tuple(one.rules[0] for one in alone)
+    torch.testing.assert_close(together.loss, torch.cat([one.loss for one in alone]), rtol=ROUGH.ftol, atol=0)
 
 
 def test_better_trees_are_taken_over_whole():
