@@ -14,6 +14,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, price_losses
 from softsurv.estimators.optimal.curve_choice import FoldTree, bytes_of_comparison, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
@@ -101,7 +102,12 @@ def choose_size(
     The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
     levels and leaf values are learned on the training part of each fold, whose one path of sizes serves all settings.
     """
-    n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
+    if data.n_failed_subjects < 2:
+        raise InvalidSurvivalDataError(
+            "event must be True in at least 2 rows to choose the size of a tree by cross-validation, got "
+            f"{data.n_failed_subjects}; collect more events, or set max_depth with tune=None"
+        )
+    n_folds = min(FOLDS, data.n_failed_subjects)
     n_columns = sum(len(column.splits) for column in binarizer.columns_)
     repeats = REPEATS if n_columns <= MANY_COLUMNS and data.n <= MANY_ROWS else 1
     folds = [fold for repeat in range(repeats) for fold in data.folds(n_folds, seed + repeat)]

@@ -145,14 +145,14 @@ def _weight_before(times: FloatArray, moment: FloatArray, weight: FloatArray) ->
 
 def shrunk_score_curves(tree: HardTree, members: list[IntArray], score: IbsScore, events: float) -> list[FloatArray]:
     """Curve of each leaf (T,) of least Brier score with ``events`` more subjects, who survive as in the parent."""
-    parent = parents(tree)
-    curves: list[FloatArray] = []
+    parent, curves = parents(tree), list[FloatArray]()
+    seen = score.weight * score.event / relative_risk.one_subject(score.weight)  # events of each row, in subjects
     for node, some in enumerate(members):
         if node == 0 or events == 0:
             curves.append(score.curve(some, "ipcw", monotone=True))
             continue
         above = members[parent[node]]
-        share = events / max(float(score.event[above].sum()), 1.0)
+        share = events / max(float(seen[above].sum()), 1.0)
         curves.append(_pulled_curve(score, some, above, share, curves[parent[node]]))
     return [curves[node] for node in np.flatnonzero(tree.leaf >= 0)]
 

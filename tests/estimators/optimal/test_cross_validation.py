@@ -15,6 +15,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import stratified_folds
 from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.cross_validation import (
     UNTRIED_DEPTH,
     SizeChoice,
@@ -221,3 +222,12 @@ def test_no_time_to_compare_sizes_is_no_reason_for_a_single_leaf():
     choice = choose_size(data, binarizer, model, "nelson_aalen", 0, StopSignal(0.0), Room(1e9))
     assert choice.status == Status.TIME_LIMIT
     assert (choice.depth, choice.leaves) == (UNTRIED_DEPTH, 2**UNTRIED_DEPTH)
+
+
+def test_one_event_is_too_few_to_choose_a_size(make_rows):
+    X, y = make_rows(60)
+    y["event"] = False
+    y["event"][3] = True
+    with pytest.raises(InvalidSurvivalDataError, match="at least 2 rows to choose the size .* got 1; .* tune=None"):
+        OptimalSurvivalTree().fit(X, y)
+    assert OptimalSurvivalTree(max_depth=1, tune=None).fit(X, y).tree_.n_leaves <= 2

@@ -106,13 +106,13 @@ def test_the_unit_of_weights_changes_nothing(objective, leaf, make_rows):
         assert_allclose(scaled.predict_survival_function(X, TIMES), one.predict_survival_function(X, TIMES), atol=1e-9)
 
 
-@pytest.mark.parametrize("objective", ["relative_risk", "ibs"])
-def test_weights_are_copies(rows, objective):
+@pytest.mark.parametrize(("objective", "leaf"), KINDS)
+def test_weights_are_copies(rows, objective, leaf):
     X, y = rows
     copies = np.random.default_rng(0).integers(0, 3, len(y))
     index = np.repeat(np.arange(len(y)), copies)
     kept = X.iloc[index]
-    settings = {"objective": objective, "max_depth": 2, "thresholds": "all"}
+    settings = {"objective": objective, "leaf": leaf, "max_depth": 2, "thresholds": "all"}
     weighted = OptimalSurvivalTree(**settings).fit(X[["x", "side"]], y, sample_weight=copies)
     repeated = OptimalSurvivalTree(**settings).fit(kept[["x", "side"]], y[index])
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
