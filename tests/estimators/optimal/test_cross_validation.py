@@ -228,6 +228,6 @@ def test_one_event_is_too_few_to_choose_a_size(make_rows):
     X, y = make_rows(60)
     y["event"] = False
     y["event"][3] = True
-    with pytest.raises(InvalidSurvivalDataError, match="at least 2 rows to choose the size .* got 1; .* tune=None"):
+    with pytest.raises(InvalidSurvivalDataError, match=r"at least 2 rows to choose the size .* got 1; .* tune=None"):
         OptimalSurvivalTree().fit(X, y)
     assert OptimalSurvivalTree(max_depth=1, tune=None).fit(X, y).tree_.n_leaves <= 2
