@@ -36,6 +36,14 @@ def table_of(lines: list[dict[str, Any]]) -> pd.DataFrame:
     return frame.where(frame.notna(), "")
 
 
+def write_page(path: Path, script: str, title: str, note: str, lines: list[dict[str, Any]]) -> None:
+    """A page with a title, the script and machine that made it, a note and the lines as a table."""
+    import pandas as pd
+
+    made = f"Made by [{script}](../{script}) on {machine_line()}."
+    path.write_text(f"# {title}\n\n{made}\n{note}\n\n{as_markdown(pd.DataFrame(lines))}\n")
+
+
 def as_markdown(frame: pd.DataFrame) -> str:
     """A frame as a Markdown table, values as they print."""
     rows = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(object).to_numpy().tolist()]

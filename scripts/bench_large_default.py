@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _machine import as_markdown, machine_line
+from _machine import write_page
 
 CASES = ((20_000, 10, 0), (100_000, 10, 0), (100_000, 20, 5), (1_000_000, 10, 0))
 """Rows, columns, and how many of these are categories."""
@@ -108,11 +108,9 @@ def main() -> None:
     for sizes in CASES if options.rows is None else [(options.rows, options.columns, options.categories)]:
         lines.append(case(*sizes))
         print(lines[-1], flush=True)
-    table = as_markdown(pd.DataFrame(lines))
     if options.table is not None:
-        made = f"Made by [bench_large_default.py](../bench_large_default.py) on {machine_line()}."
-        said = "Memory beside a limit of 1 GB; time limits are to hold within 0.3 s."
-        options.table.write_text(f"# The default optimal tree on large tables\n\n{made}\n{said}\n\n{table}\n")
+        note = "Memory beside a limit of 1 GB; time limits are to hold within 0.3 s."
+        write_page(options.table, "bench_large_default.py", "The default optimal tree on large tables", note, lines)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from _machine import as_markdown, machine_line
+from _machine import write_page
 
 FEATURES = 20
 SMALL = 20_000
@@ -120,11 +119,9 @@ def main() -> None:
                     limit = 600.0 if joint else options.limit
                     lines.append(case(task, n, depth, joint, limit, options.jobs))
                     print(lines[-1], flush=True)
-    table = as_markdown(pd.DataFrame(lines))
     if options.table is not None:
-        made = f"Made by [bench_many_rows.py](../bench_many_rows.py) on {machine_line()}."
-        goal = "Goals from `fit` to `fit`: depth 3 within 8 s for accuracy and 30 s for relative risk."
-        options.table.write_text(f"# Optimal trees of many rows\n\n{made}\n{goal}\n\n{table}\n")
+        note = "Goals from `fit` to `fit`: depth 3 within 8 s for accuracy and 30 s for relative risk."
+        write_page(options.table, "bench_many_rows.py", "Optimal trees of many rows", note, lines)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import argparse
 import difflib
 import errno
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -95,7 +94,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from softsurv.commands._output import write_to_nobody
+
+        write_to_nobody()
         return DONE
     except Exception as error:
         if debug:

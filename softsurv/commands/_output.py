@@ -24,7 +24,12 @@ def echo(*lines: str) -> None:
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_to_nobody()
+
+
+def write_to_nobody() -> None:
+    """Let nothing that is written to stdout from now on reach anybody."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def echo_json(value: Any) -> None:

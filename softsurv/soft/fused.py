@@ -5,9 +5,9 @@ tables. Written node by node and leaf by leaf, every value belongs to one row of
 kernel that reads the predictors and splits and writes the derivatives, once. The results are those of
 `softsurv.soft.objective.route` and `softsurv.hazards.likelihood.right_censored_loss`, the oracle of the tests.
 
-It takes rows that are right-censored, of every family, where the environment variable SOFTSURV_COMPILE is 1, on a CUDA
-device; there is no other way on a CPU, where `softsurv.soft.row_kernels` serves, but in tests. No CUDA device has run
-it so far, so it is off unless it is asked for. What was asked for and cannot be compiled is an error.
+It is used on a CUDA device, for right-censored rows of every family, where the environment variable SOFTSURV_COMPILE
+is 1. On a CPU `softsurv.soft.row_kernels` does this work, and only tests compile the operator there. No CUDA device has
+run it so far, so it is off by default. Where it is asked for and cannot be compiled, the fit ends with an error.
 """
 
 from __future__ import annotations
@@ -28,12 +28,21 @@ from softsurv.trees.routing import levels_from
 
 SWITCH = "SOFTSURV_COMPILE"
 
-ON, DEVICES = "1", ("cpu", "cuda")
+ON, OFF, DEVICES = "1", ("", "0"), ("cpu", "cuda")
 
 
 def is_fused(*tables: Tensor) -> bool:
-    """Whether the compiled operator is asked for and can take these tables: on a device, without autograd."""
-    return os.environ.get(SWITCH) == ON and all(
+    """Whether the compiled operator is asked for and can take these tables: on a device, without autograd.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the environment variable is neither 0 nor 1.
+    """
+    asked = os.environ.get(SWITCH, "")
+    if asked != ON and asked not in OFF:
+        raise InvalidParameterError(f"{SWITCH} must be 0 or 1, got {asked!r}")
+    return asked == ON and all(
         table.device.type in DEVICES and by_operators(table.device) and not table.requires_grad for table in tables
     )
 
@@ -95,7 +104,7 @@ def expected_loss_by_node(
     split: Tensor,  # (M, B, N)
     mass: Tensor,  # (M, S, N)
 ) -> OnePass:
-    """The same from tables (M, N) of single nodes and leaves alone."""
+    """The loss of :func:`fused_loss`, from tables (M, N) of single nodes and leaves alone."""
     levels = levels_from(mass.shape[1].bit_length() - 1, split.shape[1])
     left, right = _sides(split)
     reach = [list(mass.unbind(1))]

@@ -233,3 +233,12 @@ def test_other_errors_are_told_as_they_are(tools, asked):
     stack = tools.make_objective(tools.simulate(40))
     with pytest.raises(torch.OutOfMemoryError):
         stack.value_and_gradient(*tools.random_parameters(stack))
+
+
+def test_the_switch_is_0_or_1(monkeypatch):
+    monkeypatch.setenv(fused.SWITCH, "true")
+    with pytest.raises(InvalidParameterError, match="SOFTSURV_COMPILE must be 0 or 1, got 'true'"):
+        fused.is_fused(torch.zeros(1))
+    for off in ("", "0"):
+        monkeypatch.setenv(fused.SWITCH, off)
+        assert not fused.is_fused(torch.zeros(1))

@@ -16,7 +16,6 @@ from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import Size, standard_error
-from softsurv.exact.objectives import relative_risk
 from softsurv.exact.pruning import pruned
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
@@ -51,7 +50,7 @@ def whole_tree(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -
 
 def cut_back(search: RelativeRiskSearch, found: FoundTree, whole: CodeTree, price: float) -> CodeTree:
     """The same where each leaf costs so much for a subject's weight; the splits of the proven tree stay."""
-    each = price * relative_risk.one_subject(search.rows.weight) + search.complexity
+    each = price * search.rows.one_subject + search.complexity
     return pruned(whole, search.search.costs(whole.sums), each, found.code_tree)
 
 

@@ -291,7 +291,8 @@ def _with_curve(
 
     def folds() -> Iterator[FoldTree]:
         for number, tree in enumerate(trees):
-            yield FoldTree(making.fold(number)[0], tree, making.fold(number)[1].rows)
+            search, held_out = making.fold(number)
+            yield FoldTree(search, tree, held_out.rows)
 
     score = "concordance" if score_of(making.p) == "concordance" else "ibs"
     curve = choose_curve(folds(), choice.shrinkage, strengths, score, timer)

@@ -219,13 +219,12 @@ def held_out_losses(curves: Sequence[LeafCurves], leaf: IntArray, test: Rows, sc
     if score == "concordance":
         return [_discordant(one, leaf, test) for one in curves]
     brier = IbsScore.from_columns(test.time, test.event, test.weight)  # weighted by their own censoring curve
-    grid, losses = brier.grid(), [0.0] * len(curves)
+    times, losses = brier.grid().times, [0.0] * len(curves)
     survival = [one.survival for one in curves]
     for k in np.unique(leaf).tolist():
-        alive, died = brier.curve_weights(np.flatnonzero(leaf == k))
+        weights = brier.curve_weights(np.flatnonzero(leaf == k))
         for s, one in enumerate(survival):
-            value = one[k](grid.times)
-            losses[s] += float(np.sum(grid.dt * (alive * (1.0 - value) ** 2 + died * value**2)))
+            losses[s] += brier.weighted_loss(*weights, one[k](times))
     return losses
 
 

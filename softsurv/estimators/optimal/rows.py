@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,11 @@ class Rows:
             return (self,)
         return tuple(replace(self, event=self.cause == k, cause=None) for k in range(1, len(self.cause_names) + 1))
 
+    @cached_property
+    def one_subject(self) -> float:
+        """What one subject weighs."""
+        return relative_risk.one_subject(self.weight)
+
     @property
     def n(self) -> int:
         """N."""
@@ -123,7 +129,7 @@ def baseline_of(rows: Rows) -> StepFunction:
 
 def exposure(baseline: StepFunction, rows: Rows) -> FloatArray:
     """Cumulative baseline hazard that each training row went through, (N,), never 0."""
-    subjects = rows.weight.sum() / relative_risk.one_subject(rows.weight)
+    subjects = rows.weight.sum() / rows.one_subject
     return relative_risk.baseline_hazard(went_through(baseline, rows), subjects)
 
 

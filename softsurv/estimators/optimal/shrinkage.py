@@ -74,8 +74,9 @@ def shrunk_risks(tree: HardTree, leaf_sums: FloatArray, events: float, one: floa
 
 def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) -> HardTree:
     """The tree with the relative risk of every leaf, of each cause where there are several; ``leaf_sums`` (L, 2 K)."""
-    one = relative_risk.one_subject(rows.weight)
-    theta = [shrunk_risks(tree, leaf_sums[:, k : k + 2], events, one) for k in range(0, leaf_sums.shape[1], 2)]
+    theta = [
+        shrunk_risks(tree, leaf_sums[:, k : k + 2], events, rows.one_subject) for k in range(0, leaf_sums.shape[1], 2)
+    ]
     names = ("relative risk",) if rows.cause is None else tuple(f"relative risk of {c}" for c in rows.cause_names)
     return tree.with_values(np.stack(theta, axis=1), names)
 
@@ -111,8 +112,7 @@ def pulled(died: FloatArray, at_risk: FloatArray, pull: FloatArray | float, prio
 
 def subjects_per_event(rows: Rows, some: IntArray) -> float:
     """Weight of the subjects among whom one event happens, at the rate of some rows."""
-    one = relative_risk.one_subject(rows.weight)
-    weight = rows.weight[some]
+    one, weight = rows.one_subject, rows.weight[some]
     return one * float(weight.sum()) / max(float(weight[rows.event[some]].sum()), one)
 
 

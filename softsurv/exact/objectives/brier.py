@@ -126,8 +126,11 @@ class IbsScore:
 
     def loss(self, rows: NDArray[np.int_], survival: FloatArray) -> float:
         """Score of one curve (T,) on some rows; losses of leaves add up to the tree's (Theorem 2.1)."""
-        b, d = self.curve_weights(rows)
-        return float(np.sum(self.grid().dt * (b * (1.0 - survival) ** 2 + d * survival**2)))
+        return self.weighted_loss(*self.curve_weights(rows), survival)
+
+    def weighted_loss(self, alive: FloatArray, died: FloatArray, survival: FloatArray) -> float:
+        """As :meth:`loss`, of rows whose :meth:`curve_weights` (T,) are known."""
+        return float(np.sum(self.grid().dt * (alive * (1.0 - survival) ** 2 + died * survival**2)))
 
     def row_losses(self, survival: FloatArray) -> FloatArray:
         """Score of every row (N,) under its own curve, ``survival`` (N, T): the reference model's losses."""
