@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer, check_named
-from softsurv.data.blocks import NumberBlock, in_blocks, stacked
+from softsurv.data.blocks import FilledColumns, NumberBlock, in_blocks, stacked
 from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, level_column, number_columns, routed
 from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
 from softsurv.data.encoding import Source, level_counts
@@ -127,7 +127,7 @@ class Binarizer(BaseEstimator):
             if levels is None:
                 column = of_numbers[name]
             else:
-                count = level_counts(source, table[name], block)
+                count = level_counts(source, table, block)
                 column = level_column(name, count, len(frame), self.max_levels, self.min_share)
             if routes:
                 columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
@@ -226,15 +226,14 @@ class Binarizer(BaseEstimator):
         apart = [one for one in sources if one.levels is not None or one.name not in values_of]
         apart = [one for one in apart if one.name not in block.labels]
         others = read_in_time(apart, "columns of text")
-        table: dict[str, NDArray[Any]] = {}
+        table = FilledColumns(block.labels, {one.name: one.fill for one in sources if one.name in block.labels})
         for name, levels, stand_in in sources:
             if levels is None and name in values_of:
                 values = values_of[name]
                 if stand_in is not None and name in some_gaps:
                     values = np.where(np.isnan(values), float(stand_in), values)
-            elif name in block.labels:  # the block is of the training table, so of its levels
-                labels = block.labels[name]
-                values = labels.of_each(labels.texts, stand_in, object)
+            elif name in block.labels:
+                continue
             else:
                 source = next(others)
                 values = fill(frame[name], source)

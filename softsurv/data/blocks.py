@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ EXACT = 2.0**53
 Name = TypeVar("Name")
 
 
-class Labels(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Labels:
     """A column of categories: code of each row (N,), -1 where missing, and the text of each code.
 
     Texts are in the order of the categorical type; not every one need occur.
@@ -41,10 +42,32 @@ class Labels(NamedTuple):
         """Value of each row, (N,), from the values of the texts and that of a missing one."""
         return np.array([*of_texts, of_missing], dtype=dtype)[self.code]
 
+    @cached_property
     def counts(self) -> dict[str, int]:
         """How many rows have each text; texts that do not occur are left out."""
         n = np.bincount(self.code + 1, minlength=len(self.texts) + 1)[1:].tolist()
         return {text: count for text, count in zip(self.texts, n, strict=True) if count}
+
+
+class FilledColumns(dict[str, NDArray[Any]]):
+    """Raw columns (N,) by name; the texts of categories that a block holds as codes are made when first asked for.
+
+    Parameters
+    ----------
+    labels : mapping of str to Labels
+        Of the training table, so that every text is a level.
+    fill : mapping of str to object
+        What stands for a missing value of each.
+    """
+
+    def __init__(self, labels: Mapping[str, Labels], fill: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._labels, self._fill = labels, fill
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        read = self._labels[name]
+        values = self[name] = read.of_each(read.texts, self._fill[name], object)
+        return values
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,7 @@ class NumberBlock:
 
     def take(self, rows: NDArray[np.integer]) -> NumberBlock:
         """The given rows of all columns."""
-        labels = {name: Labels(code[rows], texts) for name, (code, texts) in self.labels.items()}
+        labels = {name: Labels(read.code[rows], read.texts) for name, read in self.labels.items()}
         return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole, labels)
 
     def beside(self, labels: Mapping[str, Labels]) -> NumberBlock:

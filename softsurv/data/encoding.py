@@ -182,15 +182,16 @@ def _declared(column: pd.Series) -> Labels | None:
     return Labels(code, distinct_texts)
 
 
-def level_counts(source: Source, values: NDArray[np.object_], block: NumberBlock) -> dict[str, int]:
-    """How many rows have each level of a category, missing values filled."""
+def level_counts(source: Source, table: Mapping[str, NDArray[Any]], block: NumberBlock) -> dict[str, int]:
+    """How many rows have each level of a category, missing values filled, of a table that its block may hold."""
     assert source.levels is not None
-    if source.name not in block.labels:
-        return {level: int(np.count_nonzero(values == level)) for level in source.levels}
-    count = block.labels[source.name].counts()
-    if source.fill is not None:
-        count[str(source.fill)] += len(values) - sum(count.values())
-    return count
+    read = block.labels.get(source.name)
+    if read is None:
+        return {level: int(np.count_nonzero(table[source.name] == level)) for level in source.levels}
+    if source.fill is None or (n_missing := len(read.code) - sum(read.counts.values())) == 0:
+        return read.counts
+    filled = str(source.fill)
+    return read.counts | {filled: read.counts[filled] + n_missing}
 
 
 def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str, ...]:

@@ -276,7 +276,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     def _fit_labels(self, read: Labels, name: str) -> None:
         """Learn one column of categories."""
-        counts = read.counts()
+        counts = read.counts
         if not counts:
             self.dropped_[name] = "all missing"
             return

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data import blocks
-from softsurv.data.blocks import NumberBlock, are_numbers, in_blocks, stacked, yes_no
+from softsurv.data.blocks import FilledColumns, Labels, NumberBlock, are_numbers, in_blocks, stacked, yes_no
 
 
 def frame_of(kind):
@@ -94,3 +94,15 @@ def test_blocks_of_columns_hold_no_more_than_the_limit(n, sizes, monkeypatch):
     parts = list(in_blocks(list("abcdefg"), n))
     assert [len(part) for part in parts] == sizes
     assert [name for part in parts for name in part] == list("abcdefg")
+
+
+def test_texts_of_categories_are_made_when_asked_for():
+    read = Labels(np.array([0, -1, 2, 0]), ("a", "b", "c"))
+    assert read.counts == {"a": 2, "c": 1}
+    filled, gaps = (FilledColumns({"level": read}, {"level": fill}) for fill in ("c", None))
+    assert not filled
+    assert filled["level"].tolist() == ["a", "c", "c", "a"]
+    assert gaps["level"].tolist() == ["a", None, "c", "a"]
+    assert filled["level"] is filled["level"]
+    with pytest.raises(KeyError):
+        filled["other"]
