@@ -44,6 +44,10 @@ ERRORS = 2.0
 taken: shrinkage already forgives what a larger tree overfits. Over ten sets of SurvSet concordance is .631 and the
 Brier score .184; by the least loss .613 and .188, by one standard error .622 and .187, by three .630 and .185."""
 
+SPLIT_ERRORS = 1.0
+"""A tree is split at all only where the best limit is better than the single leaf by so many standard errors of their
+paired difference: what shrinkage forgives on held-out rows is still a rule to whoever reads it."""
+
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
 
@@ -209,7 +213,7 @@ class Losses(NamedTuple):
 
 
 def choice_among(loss: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> SizeChoice:
-    """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
+    """The largest size as good as the best, of those the one of least loss; one leaf where no split is clearly better.
 
     A cost per leaf beside those of the limits is taken only where it is clearly better than every limit: sizes that
     are as good are then chosen as without it. ``loss`` (F,) and ``n_leaves``, the mean number, are those of every
@@ -224,9 +228,13 @@ def choice_among(loss: dict[Size, FloatArray], n_leaves: dict[Size, float], stat
         chosen = ahead
     elif n_leaves[best] > 1:
         limits = [size for size in ranked if size.complexity == best.complexity]
-        good = [size for size in limits if difference[size].mean() <= ERRORS * error[size]]
+        single = next(size for size in limits if size.leaves == 1)
+        worst = difference[single].mean()
+        good = [size for size in limits if difference[size].mean() <= min(ERRORS * error[size], worst)]
         most = max((n_leaves[size], size.leaves) for size in good)
         chosen = next(size for size in good if (n_leaves[size], size.leaves) == most)
+        if worst <= SPLIT_ERRORS * error[single]:
+            chosen = single
     return SizeChoice(*chosen, losses.table(chosen, best), status)
 
 

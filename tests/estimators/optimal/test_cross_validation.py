@@ -153,8 +153,37 @@ def test_the_largest_size_within_two_errors_is_chosen():
     assert row["difference"] == pytest.approx(paired.mean())
     assert row["error"] == pytest.approx(paired.std(ddof=1) / np.sqrt(10))
     assert row["difference"] > 2 * row["error"]
-    leaf = {**losses, Size(0, 1, 0.0, 5.0): np.full(10, 0.9)}
-    assert choice_among(leaf, n_leaves, Status.OPTIMAL).leaves == 1
+
+
+@pytest.mark.parametrize(
+    ("single", "leaves"),
+    [(0.9, 1), (1.02, 1), (1.04, 4), (1.15, 4), (1.25, 8)],
+    ids=["best", "within an error of the best", "beyond it", "worse than four leaves", "worse than all"],
+)
+def test_a_tree_is_split_where_splits_are_clearly_better_and_none_is_worse_than_one_leaf(single, leaves):
+    noise = np.random.default_rng(0).normal(size=10)
+    noise = (noise - noise.mean()) * np.sqrt(10) / noise.std(ddof=1)  # a standard error of 1
+    losses = {
+        Size(0, 1, 0.0, 5.0): single + 0.03 * noise,
+        Size(1, 2, 0.0, 5.0): np.ones(10),
+        Size(2, 4, 0.0, 5.0): 1.03 + 0.2 * noise,
+        Size(3, 8, 0.0, 5.0): 1.2 + 0.2 * noise,
+    }
+    n_leaves = {size: float(size.leaves) for size in losses}
+    assert choice_among(losses, n_leaves, Status.OPTIMAL).leaves == leaves
+
+
+@pytest.mark.parametrize(("ratio", "most", "least"), [(1.0, 2, 0), (3.0, 6, 6)], ids=["noise", "a group at risk"])
+def test_noise_is_seldom_split_and_a_group_at_risk_found(ratio, most, least):
+    """Six draws of 300 rows, about 100 events, five features; the first divides the rows, or nothing does."""
+    split = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(rng.normal(size=(300, 5))).add_prefix("x")
+        time = rng.exponential(1 / ratio ** (X["x0"] > 0))
+        end = np.quantile(time, 1 / 3)
+        split += OptimalSurvivalTree().fit(X, (time < end, np.minimum(time, end))).tree_.n_leaves > 1
+    assert least <= split <= most
 
 
 @pytest.mark.parametrize("objective", ["relative_risk", "ibs"])
@@ -179,7 +208,8 @@ def test_a_given_cost_per_leaf_is_kept(make_rows):
 
 def test_a_choice_that_ran_out_of_time_goes_one_depth_further(make_rows, monkeypatch):
     """Larger was better as long as there was time."""
-    X, y = make_rows(200)
+    X, _ = make_rows(200)
+    y = np.ones(200, dtype=bool), np.random.default_rng(0).exponential(np.exp(X["x"]))
     path = RelativeRiskSearch.path
     monkeypatch.setattr(
         RelativeRiskSearch,
