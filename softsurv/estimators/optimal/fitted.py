@@ -200,7 +200,14 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
     def _reading_notes(self) -> list[str]:
         ranked = RELATIVE_TO if self.leaf_ in WITH_RISK else f"Time lost: expected before {self.horizon_:.6g}."
         numbers = [] if self.leaf_ in HISTORIES.values() else [ranked]
-        return [*numbers, *self._proof_notes(), *super()._reading_notes()]
+        return [*numbers, *self._size_notes(), *self._proof_notes(), *super()._reading_notes()]
+
+    def _size_notes(self) -> list[str]:
+        """Why cross-validation chose a single leaf, where it compared larger trees."""
+        compared = self.selection_
+        if self.tree_.n_leaves > 1 or compared.empty or compared["leaves"].max() <= 1:
+            return []
+        return ["A single leaf was chosen by cross-validation: no split is clearly better on held-out rows."]
 
     def _proof_notes(self) -> list[str]:
         """What is proven of a tree that goes on below a proven one."""

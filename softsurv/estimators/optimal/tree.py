@@ -104,9 +104,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         the one cause of interest. All count alike by default. The leaves show every cause in any case.
     tune : {"auto", None, "cv"}
         "cv": choose depth, leaves, cost per leaf (unless ``complexity`` is given) and shrinkage, up to the limits, by
-        event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
-        as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
-        more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
+        event-stratified cross-validation, twice five folds, from one path of sizes a fold: a single leaf unless a limit
+        is better by more than one standard error of their paired difference; then the largest size that is as good as
+        the best up to two, and no worse than the single leaf; or a cost per leaf that is better than every limit by
+        more than two; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
         ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
         goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
         of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors, at

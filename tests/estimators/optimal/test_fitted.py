@@ -6,6 +6,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
@@ -184,3 +185,16 @@ def test_leaves_that_predict_time_lost_export_it(rows):
     assert "relative_risk" not in leaves[0]
     assert all(f"time lost {value:.4g}" in tree.export_python() for value in risk.values())
     assert "relative risk" not in tree.export_python()
+
+
+def test_a_single_leaf_that_was_chosen_says_why():
+    rng = np.random.default_rng(1)
+    X, time = pd.DataFrame(rng.normal(size=(200, 3))).add_prefix("x"), rng.exponential(size=200)
+    said = "A single leaf was chosen by cross-validation: no split is clearly better on held-out rows."
+    chosen = OptimalSurvivalTree().fit(X, (np.ones(200, dtype=bool), time))
+    assert chosen.tree_.n_leaves == 1
+    assert said in chosen.export_text()
+    given = OptimalSurvivalTree(max_depth=0).fit(X, (np.ones(200, dtype=bool), time))
+    split = OptimalSurvivalTree().fit(X, (np.ones(200, dtype=bool), time * np.exp(3 * (X["x0"] > 0))))
+    assert split.tree_.n_leaves > 1
+    assert not any(said in tree.export_text() for tree in (given, split))
