@@ -29,6 +29,7 @@ from softsurv.metrics.ranges import (
     support_end,
     survival_from_log_cumulative_hazard,
 )
+from softsurv.metrics.shared_curves import SharedCurves
 
 __all__ = [
     "CalibrationCurve",
@@ -38,6 +39,7 @@ __all__ = [
     "EvaluationRange",
     "LeafGini",
     "PairCounts",
+    "SharedCurves",
     "auc_incidence",
     "brier_score",
     "brier_score_incidence",

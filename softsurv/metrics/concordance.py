@@ -17,6 +17,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_nan, refuse_unknown_censoring
+from softsurv.metrics.shared_curves import SharedCurves, count_shared, sum_above
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
@@ -98,7 +99,8 @@ def harrell_c(
         Test fold.
     risk : callable, or array_like of shape (N,) or (N, T)
         What ranks the subjects, higher = earlier event. A callable takes times (T,) and returns the
-        log cumulative hazards (N, T); it is asked for a few of the event times at once. An array
+        log cumulative hazards (N, T); it is asked for a few of the event times at once. Of
+        `SharedCurves` only the G curves that differ are compared. An array
         (N,) is a risk score that is the same at all times; this path is O(N log N). An array
         (N, T) holds the columns of the grid ``times``. Infinite values are allowed, NaN is not.
     times : array_like, shape (T,), optional
@@ -222,9 +224,14 @@ def count_pairs(
     if entry_ is not None:
         n_missed = np.searchsorted(time_[rows], entry_, side="right")
     masses, own = (None, np.ones(rows.size)) if weight is None else (mass, mass[rows])
-    comparable = _sum_above(position, position[rows], masses)
-    if entry_ is not None:
-        comparable = comparable - _sum_above(entry_, time_[rows], masses, itself=True)
+
+    def later(who: IntArray | slice, here: slice) -> IntArray | FloatArray:
+        """How many of some subjects, or how much of their mass, are compared with each of some events."""
+        events, part = rows[here], None if masses is None else masses[who]
+        found = sum_above(position[who], position[events], part)
+        return found if entry_ is None else found - sum_above(entry_[who], time_[events], part, itself=True)
+
+    comparable = later(slice(None), slice(None))
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
         _, group = np.unique(time_[rows], return_inverse=True)
@@ -232,26 +239,18 @@ def count_pairs(
     if weight is None and entry_ is None and not callable(risk) and np.ndim(risk) != 2:
         counts = _count_constant(position, rows, _checked_scores(risk, time_.size))
         return PairCounts(rows, time_[rows], comparable, *counts, tied_events)
-    if callable(risk) or np.ndim(risk) == 2:
-        chunks = _chunks(time_, rows, risk, times)
+    if isinstance(risk, SharedCurves):
+        risk.check(time_.size)
+        chunks = _chunks(time_, rows, risk.curves, times, risk.n_curves)
+        lower, equal = count_shared(risk, chunks, later, rows, comparable.dtype)
+    elif callable(risk) or np.ndim(risk) == 2:
+        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times, time_.size), masses)
     else:
         chunks = iter([(0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64))])
-    lower, equal = _count_varying(position, rows, n_missed, chunks, masses)
+        lower, equal = _count_varying(position, rows, n_missed, chunks, masses)
     if weight is None:
         return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
     return PairCounts(rows, time_[rows], own * comparable, own * lower, own * equal, tied_events)
-
-
-def _sum_above(
-    values: NDArray[Any], limits: NDArray[Any], mass: FloatArray | None, itself: bool = False
-) -> IntArray | FloatArray:
-    """How many of the values (N,), or how much mass, lie above each limit (E,); with ``itself``, also those at it."""
-    side: Literal["left", "right"] = "left" if itself else "right"
-    order = np.argsort(values, kind="stable")
-    first = np.searchsorted(values[order], limits, side=side)
-    if mass is None:
-        return np.asarray(values.size - first)
-    return np.concatenate([np.cumsum(mass[order][::-1])[::-1], [0.0]])[first]
 
 
 def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
@@ -301,9 +300,9 @@ def _count_varying(
 
 
 def _chunks(
-    time: FloatArray, rows: IntArray, risk: Risk, times: ArrayLike | None
+    time: FloatArray, rows: IntArray, risk: Risk, times: ArrayLike | None, n_curves: int
 ) -> Iterator[tuple[int, FloatArray, IntArray]]:
-    """Risk (N, C) at a few grid times, with the first event it serves and each event's column in it."""
+    """Risk (n_curves, C) at a few grid times, with the first event it serves and each event's column in it."""
     if times is None and not callable(risk):
         raise InvalidParameterError("risk with one column per time needs times, the grid of its columns")
     grid = np.unique(time[rows]) if times is None else checked_times(times)
@@ -314,14 +313,11 @@ def _chunks(
             f"times must begin at or before the first event at {time[rows[0]]:g}, got {grid[0]:g}; add an earlier time"
         )
     if not callable(risk):
-        risk = checked_matrix("risk", risk, time.size, grid.size)
+        risk = checked_matrix("risk", risk, n_curves, grid.size)
     column = np.searchsorted(grid, time[rows], side="right") - 1  # (E,), rising
     needed = np.unique(column)
-    for part in column_parts(time.size, needed.size):
+    for part in column_parts(n_curves, needed.size):
         chosen = needed[part]
         start, stop = np.searchsorted(column, [chosen[0], chosen[-1] + 1])
-        if callable(risk):
-            block = checked_matrix("risk", risk(grid[chosen]), time.size, chosen.size)
-        else:
-            block = risk[:, chosen]
+        block = checked_matrix("risk", risk(grid[chosen]), n_curves, chosen.size) if callable(risk) else risk[:, chosen]
         yield int(start), block, np.searchsorted(chosen, column[start:stop])

@@ -21,6 +21,7 @@ from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.shared.on_demand import Later
+from softsurv.metrics.shared_curves import SharedCurves
 from softsurv.results import Status
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
@@ -80,6 +81,9 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     def _leaf(self, prepared: IntArray) -> IntArray:
         return prepared
+
+    def _log_hazard_of(self, prepared: IntArray) -> SharedCurves:
+        return self.curves_.of_rows(prepared)
 
     def _log_cumulative_hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.log_cumulative_hazard(prepared, times)

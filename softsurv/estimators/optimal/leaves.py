@@ -21,6 +21,7 @@ from softsurv.estimators.optimal.shrinkage import (
 )
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.metrics.concordance import harrell_c
+from softsurv.metrics.shared_curves import SharedCurves
 from softsurv.nonparametric import StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
 
@@ -54,11 +55,18 @@ class LeafCurves:
         """Survival curve of each leaf."""
         return tuple(StepFunction(h.times, np.exp(-h.values), 1.0) for h in self.hazards)
 
+    def of_leaves(self, times: FloatArray) -> FloatArray:
+        """Log H of each leaf, (L, T); -inf before the first step."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.stack([hazard(times) for hazard in self.hazards]))
+
+    def of_rows(self, leaf: IntArray) -> SharedCurves:
+        """Log H of rows by their leaves (n,), as a function of times."""
+        return SharedCurves(leaf, self.of_leaves, len(self.hazards))
+
     def log_cumulative_hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Log H of each row's leaf, (n, T); -inf before the first step."""
-        with np.errstate(divide="ignore"):
-            table = np.log(np.stack([hazard(times) for hazard in self.hazards]))  # (L, T)
-        return np.asarray(table[leaf])
+        return self.of_rows(leaf)(times)
 
     def hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Slope of H drawn as straight lines between its steps, (n, T); 0 after the last step."""
@@ -229,7 +237,7 @@ def held_out_losses(curves: Sequence[LeafCurves], leaf: IntArray, test: Rows, sc
 
 
 def _discordant(curves: LeafCurves, leaf: IntArray, test: Rows) -> float:
-    return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
+    return 1.0 - harrell_c(test.time, test.event, curves.of_rows(leaf), entry=test.entry)
 
 
 def contradicts(died: FloatArray, at_risk: FloatArray, n_events: int, baseline: StepFunction) -> bool:

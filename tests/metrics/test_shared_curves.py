@@ -1,0 +1,60 @@
+"""Curves that subjects share give the counts of curves that each has for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softsurv.errors import InvalidParameterError
+from softsurv.metrics import ranges
+from softsurv.metrics.concordance import count_pairs
+from softsurv.metrics.shared_curves import SharedCurves
+
+
+def _fold(seed, n=160):
+    rng = np.random.default_rng(seed)
+    time = rng.integers(1, 40, n).astype(float)
+    entry = np.where(rng.random(n) < 0.5, 0.0, time * rng.random(n))
+    return time, rng.random(n) < 0.6, entry, rng.integers(0, 4, n).astype(float)
+
+
+def _curves(times):
+    """Five curves that cross, two of them the same and one nobody's; all are 0 before time 3."""
+    slopes = np.array([1.0, 0.5, 1.0, 2.0, 3.0])[:, None]
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(times < 3, 0.0, 0.1 * times**slopes))
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("tied", ["ignore", "count"])
+def test_shared_curves_are_counted_as_those_of_each_subject(late, weighed, tied, monkeypatch):
+    monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 35)  # seven times at once
+    for seed in range(3):
+        time, event, entry, weight = _fold(seed)
+        member = np.random.default_rng(seed).integers(0, 4, len(time))
+        how = {"tied_censoring": tied, "entry": entry if late else None, "weight": weight if weighed else None}
+        shared = SharedCurves(member, _curves, 5)
+        got = count_pairs(time, event, shared, **how)
+        expected = count_pairs(time, event, lambda times, member=member: _curves(times)[member], **how)
+        for name in ("rows", "time", "comparable", "lower_risk", "equal_risk", "tied_events"):
+            one, other = getattr(got, name), getattr(expected, name)
+            assert one.dtype == other.dtype
+            assert one == pytest.approx(other, rel=1e-12)
+        assert 0 < got.equal_risk.sum() < got.comparable.sum()
+        assert np.array_equal(shared(np.array([1.0, 5.0])), _curves(np.array([1.0, 5.0]))[member])
+
+
+def test_a_grid_of_times_holds_for_shared_curves_too():
+    time, event, _, _ = _fold(0)
+    member = np.arange(len(time)) % 4
+    grid = np.array([1.0, 10.0, 20.0])
+    got = count_pairs(time, event, SharedCurves(member, _curves, 5), grid)
+    expected = count_pairs(time, event, lambda times: _curves(times)[member], grid)
+    assert np.array_equal(got.lower_risk, expected.lower_risk)
+
+
+def test_curves_of_other_subjects_are_refused():
+    time, event, _, _ = _fold(0)
+    with pytest.raises(InvalidParameterError, match=r"one curve for each of the 160 subjects, got \(3,\)"):
+        count_pairs(time, event, SharedCurves(np.array([0, 1, 2]), _curves, 5))
