@@ -144,12 +144,23 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
     neither = (date, timedelta, complex, pd.Period, bytes)
     for value in values:
         if isinstance(value, neither) or not pd.api.types.is_scalar(value):
-            kind, remedy = type(value).__name__ if str(dtype) == "object" else dtype, "convert it first"
-            if isinstance(value, bytes):
-                remedy = f"decode it first: X[{name!r}].str.decode('utf-8')"
+            kind = type(value).__name__ if str(dtype) == "object" else dtype
+            remedy = _remedy(value, f"X[{name!r}]")
             raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories, got {kind}; {remedy}")
     out[~gone] = [level_text(value) for value in known]
     return out
+
+
+def _remedy(value: Any, column: str) -> str:
+    """How to make numbers or text of a column that holds such a value."""
+    since = "pass days since one date: ({} - pd.Timestamp('2000-01-01')).dt.days"
+    if isinstance(value, bytes):
+        return f"decode it first: {column}.str.decode('utf-8')"
+    if isinstance(value, pd.Period):
+        return since.format(f"{column}.dt.to_timestamp()")
+    if isinstance(value, timedelta):
+        return f"pass its length as a number: pd.to_timedelta({column}).dt.total_seconds()"
+    return since.format(f"pd.to_datetime({column})") if isinstance(value, date) else "pass a number or a text a row"
 
 
 def read_columns(X: pd.DataFrame, types: list[Any] | None = None) -> NumberBlock:

@@ -338,7 +338,8 @@ def _zero_times(data: SurvivalData) -> BoolArray:
 def _warn_of_zero_times(data: SurvivalData) -> None:
     if zeros := data.n_zero_times:
         warn(
-            f"time is 0 in {zeros} of {data.n} rows; models of log time take half the smallest positive time instead",
+            f"time is 0 in {zeros} of {data.n} rows: soft trees, whose leaves are models of log time, take half the "
+            "smallest positive time instead; optimal trees take 0",
             DataWarning,
         )
 

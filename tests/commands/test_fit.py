@@ -86,7 +86,8 @@ def test_warnings_are_notes_of_one_line(trial, capsys):
     make_table().assign(months=lambda t: t["months"].where(t.index > 0, 0.0)).to_csv("zero.csv", index=False)
     assert main(["fit", "zero.csv", *OUTCOME, "--drop", "id", "status", *QUICK]) == 0
     assert capsys.readouterr().err == (
-        "softsurv: note: time is 0 in 1 of 80 rows; models of log time take half the smallest positive time instead\n"
+        "softsurv: note: time is 0 in 1 of 80 rows: soft trees, whose leaves are models of log time, take half the "
+        "smallest positive time instead; optimal trees take 0\n"
     )
 
 

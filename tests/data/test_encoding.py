@@ -69,9 +69,9 @@ def test_one_thing_has_one_label_whatever_its_type(dtype):
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (date(2020, 1, 1), "got date; convert it first"),
+        (date(2020, 1, 1), "got date; pass days since one date"),
         (b"K\xf6ln", r"got bytes; decode it first: X\['x'\]\.str\.decode\('utf-8'\)"),
-        ((1, 2), "got tuple"),
+        ((1, 2), "got tuple; pass a number or a text a row"),
         (1j, "got complex"),
     ],
 )
@@ -79,6 +79,24 @@ def test_what_is_no_category_is_named(value, sentence):
     column = pd.Series([value, "a"], dtype=object)
     with pytest.raises(InvalidSurvivalDataError, match=f"column 'x' must hold numbers or categories, {sentence}"):
         labels(column, "x")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.date_range("2020", periods=4),
+        [date(2020, 1, day) for day in (1, 2, 3, 4)],
+        pd.period_range("2020-01-01", periods=4, freq="D"),
+        pd.to_timedelta(np.arange(4), unit="D"),
+    ],
+    ids=["dates", "dates of Python", "periods", "lengths of time"],
+)
+def test_what_is_said_of_dates_makes_numbers_of_them(column):
+    X = pd.DataFrame({"day": column})
+    with pytest.raises(InvalidSurvivalDataError, match="column 'day'") as caught:
+        labels(X["day"], "day")
+    converted = eval(str(caught.value).split(": ")[1], {"pd": pd, "X": X})
+    assert np.diff(numbers(converted, "day")).tolist() in ([1.0] * 3, [86400.0] * 3)
 
 
 def test_a_category_that_no_row_has_may_be_anything():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.rules import number_text, rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.optimal.leaves import CauseCurves, LeafCurves
@@ -22,7 +23,7 @@ from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.shared.on_demand import Later
 from softsurv.metrics.shared_curves import SharedCurves
-from softsurv.results import Status
+from softsurv.results import Status, how_it_ended
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
 
@@ -185,7 +186,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         risk, own = self.tree_.leaf_lines(), self.curves_.own
         if self.leaf_ not in WITH_RISK:
             lost = self._expected_loss(np.arange(self.tree_.n_leaves))
-            risk = [f"time lost {one:.4g}" for one in lost.tolist()]
+            risk = [f"time lost {rounded_text(one)}" for one in lost.tolist()]
         return [
             f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "") for k in leaves
         ]
@@ -202,14 +203,23 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
 
     def _reading_notes(self) -> list[str]:
-        ranked = RELATIVE_TO if self.leaf_ in WITH_RISK else f"Time lost: expected before {self.horizon_:.6g}."
+        ranked = RELATIVE_TO if self.leaf_ in WITH_RISK else f"Time lost: expected before {number_text(self.horizon_)}."
         numbers = [] if self.leaf_ in HISTORIES.values() else [ranked]
         return [*numbers, *self._size_notes(), *self._proof_notes(), *super()._reading_notes()]
 
+    def _choice_ended(self) -> str | None:
+        """How the choice of the size ended before its end, in words; None where it did not, or nothing was chosen."""
+        status = Status(self.report_.details.get("selection", Status.OPTIMAL))
+        if status is Status.OPTIMAL:
+            return None
+        count = int(self.selection_["loss"].notna().sum())
+        return f"{how_it_ended('cross-validation', status)} with {count or 'no'} size{'s' * (count != 1)} compared"
+
     def _size_notes(self) -> list[str]:
-        """Why cross-validation chose a single leaf, where it compared larger trees."""
-        compared = self.selection_
-        if self.tree_.n_leaves > 1 or compared.empty or compared["leaves"].max() <= 1:
+        """That cross-validation did not end, or why it chose a single leaf, where it compared larger trees."""
+        if ended := self._choice_ended():
+            return [f"{ended[0].upper()}{ended[1:]}: another size may be better."]
+        if self.tree_.n_leaves > 1 or self.selection_.empty or self.selection_["leaves"].max() <= 1:
             return []
         return ["A single leaf was chosen by cross-validation: no split is clearly better on held-out rows."]
 

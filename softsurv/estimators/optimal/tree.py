@@ -32,17 +32,23 @@ from softsurv.estimators.optimal.parameters import (
 from softsurv.estimators.optimal.reference import reference_curves
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, FoundTree, IbsSearch, RelativeRiskSearch, TreeSearch
-from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.arguments import refuse_unknown, understands
 from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
 from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room, bytes_of_frame
-from softsurv.results import Status, how_it_ended
+from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
+
+ELSEWHERE = {
+    "upper": "SoftSurvivalTree takes events in intervals",
+    "group": "OptimalFairSurvivalTree and SoftSurvivalTree take groups",
+}
+"""Arguments of ``fit`` that other trees have."""
 
 NO_TABLE = OnDemand(pd.DataFrame)
 """The table of sizes where none is chosen. It is made once, as small fits would notice."""
@@ -190,6 +196,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         stop: Any = None,
         id: Any = None,
         recurrent: bool = False,
+        **unknown: Any,
     ) -> OptimalSurvivalTree:
         """Find the tree.
 
@@ -215,6 +222,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Raises
         ------
         InvalidSurvivalDataError, InvalidParameterError
+        TypeError
+            Of an argument that an optimal tree does not take, such as ``upper``.
 
         Warns
         -----
@@ -222,6 +231,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             If the tree is not proven optimal.
         """
         check_parameters(self)
+        refuse_unknown(OptimalSurvivalTree.fit, unknown, ELSEWHERE)
         SEARCHES[self.objective].warm_up(self.max_depth)
         import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
 
@@ -297,11 +307,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _warn_unless_proven(self) -> None:
         warn_unless_proven(self.report_)
-        if self.status_ in (*PROVEN, Status.CONTINUED) and self.report_.details["selection"] != Status.OPTIMAL:
-            ended = how_it_ended("cross-validation", Status(self.report_.details["selection"]))
+        if self.status_ in (*PROVEN, Status.CONTINUED) and (ended := self._choice_ended()):
             interrupted = self.report_.details["selection"] == Status.INTERRUPTED
-            remedy = "" if interrupted else "; raise time_limit or lower max_depth"
-            warn(f"{ended} with {len(self.selection_)} sizes compared{remedy}", ConvergenceWarning)
+            warn(ended + ("" if interrupted else "; raise time_limit or lower max_depth"), ConvergenceWarning)
 
 
 def with_report(found: FoundTree, tuned: Status, timer: StopSignal) -> FoundTree:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
-from softsurv.errors import SoftsurvWarning, warn
+from softsurv.errors import SoftsurvWarning, did_you_mean, warn
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -39,6 +39,29 @@ def understands(**other: str) -> Callable[[Kind], Kind]:
         return cls
 
     return understanding
+
+
+def refuse_unknown(fit: Callable[..., Any], given: Mapping[str, Any], elsewhere: Mapping[str, str]) -> None:
+    """Raise where a method was given arguments that it does not have.
+
+    Parameters
+    ----------
+    fit : function
+        The method, with its name and arguments.
+    given : mapping
+        What its ``**`` argument took.
+    elsewhere : mapping of str to str
+        Who takes an argument that belongs to other estimators.
+
+    Raises
+    ------
+    TypeError
+        Names the first one, and who takes it or which argument is close to it.
+    """
+    for name in given:
+        known = [one for one in signature(fit).parameters if one != "self"][:-1]
+        hint = f"; {elsewhere[name]}" if name in elsewhere else did_you_mean(name, known)
+        raise TypeError(f"{fit.__qualname__} has no argument {name!r}{hint}")
 
 
 def _named(cls: str, known: list[str], given: dict[str, Any], other: dict[str, str]) -> dict[str, Any]:

@@ -241,6 +241,8 @@ def test_a_time_limit_holds_for_the_choice_too(rows):
     with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
         tree = OptimalSurvivalTree(max_depth=6, thresholds="all", tune="cv", time_limit=1.0).fit(*rows)
     assert tree.report_.details["selection"] == "time_limit"
+    said = f"Cross-validation ended at its time limit with {len(tree.selection_)} sizes compared: another size may be"
+    assert said in tree.export_text()
     assert tree.selection_["loss"].notna().all()
 
 

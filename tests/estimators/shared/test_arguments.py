@@ -41,3 +41,17 @@ def test_a_misspelt_name_is_told_by_the_class_that_was_called(kind, wrong, near)
 def test_the_optimal_tree_speaks_for_itself():
     with pytest.raises(TypeError, match=r"^OptimalSurvivalTree has no argument 'max_dept'; did you mean 'max_depth'"):
         OptimalSurvivalTree(max_dept=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("upper", "SoftSurvivalTree takes events in intervals"),
+        ("group", "OptimalFairSurvivalTree and SoftSurvivalTree take groups"),
+        ("weight", "did you mean 'sample_weight'?"),
+    ],
+)
+def test_a_fit_says_who_takes_an_argument_that_it_does_not_have(name, said):
+    with pytest.raises(TypeError, match="has no argument") as caught:
+        OptimalSurvivalTree().fit([[1.0], [2.0]], ([True, True], [1.0, 2.0]), **{name: [1, 2]})
+    assert str(caught.value) == f"OptimalSurvivalTree.fit has no argument {name!r}; {said}"
