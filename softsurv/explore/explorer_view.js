@@ -128,7 +128,7 @@ const explorer = (model) => {
     const names = model.strongest;
     const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), happened(k), ...names.map((s) => escape(number(rows[k][s])))]);
     byId("leaf").innerHTML =
-      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events${causes}, observed ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
+      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events${causes}, ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
       (apart.length ? `<h3>What sets its rows apart</h3>${table(["feature", "here", "elsewhere", "in sd"], apart)}` : "") +
       `<h3>Its rows${shown.length > 200 ? ", the first 200" : ""}</h3>${shown.length ? table(["row", "time", "event", ...names], body) : "<p>No row arrives here.</p>"}`;
   }

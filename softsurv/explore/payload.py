@@ -221,7 +221,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
         if rows.size:
             curve = leaf_kaplan_meier(data, rows)
             at, values = steps(curve, float(times[-1]))
-            own["median"] = f"median {with_unit(median(curve), unit)}"
+            own["median"] = f"observed median {with_unit(median(curve), unit)}"
             own["km"] = {"times": at.tolist(), "values": values.tolist()}
         found.append(own | arithmetic)
     return found

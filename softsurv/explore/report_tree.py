@@ -169,6 +169,8 @@ def _leaf_section(
     rule = paragraph("Where: " + row["rule"], "rule")
     table_ = tree.leaf_table_
     trained = f"{counted(table_.n[one.leaf], 'training row')}, {counted(table_.events[one.leaf], 'event')}"
+    if ranked := tree.ranked_by():
+        trained += f", {ranked[one.leaf]}"
     if one.rows.size == 0:
         return rule + paragraph(f"None of the rows arrives here ({trained}).")
     happened = counted(row["events"], "event")

@@ -248,7 +248,8 @@ def _leaf_lines(
     table = tree.leaf_table_
     size = f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events"
     if table.predicted is None:  # the median is that of the leaf's one curve, which the next line tells
-        lines = [f"{size}."]
+        ranked = tree.ranked_by()
+        lines = [f"{size}, {ranked[leaf]}. {tree.ranking_note()}" if ranked else f"{size}."]
     else:
         lines = [f"{size}, observed median {with_unit(float(table.median[leaf]), unit)}."]
     if table.n[leaf] == 0:
@@ -276,6 +277,9 @@ def _outside_lines(frame: pd.DataFrame, ranges: Ranges) -> list[str]:
 
 def _curve_lines(tree: Any, frame: pd.DataFrame, unit: str) -> list[str]:
     times = np.unique(np.quantile(tree.unique_times_, [0.25, 0.5, 0.75]))
+    if tree.recurrent_:
+        counts = zip(times, tree.predict_mean_count(frame, times)[0], strict=True)
+        return [f"Events to be expected: {', '.join(f'{one:.2f} by {with_unit(t, unit)}' for t, one in counts)}."]
     survival = tree.predict_survival_function(frame, times=times)[0]
     shares = ", ".join(f"{s:.0%} beyond {with_unit(t, unit)}" for t, s in zip(times, survival, strict=True))
     median, last = float(tree.predict_median(frame)[0]), float(tree.horizon_)

@@ -133,3 +133,24 @@ def test_a_level_that_reads_as_an_operator_is_in_quotes(estimator):
     said = str(explain(estimator.fit(X, (np.ones(200, bool), time)), X[X["size"] == "<=20mm"].head(1)))
     assert 'size = "<=20mm"' in said
     assert "= <=" not in said
+
+
+@pytest.mark.parametrize(
+    ("leaf", "note"), [("nelson_aalen", "Relative risk: the hazard"), ("km", "Time lost: expected before")]
+)
+def test_the_number_that_ranks_a_leaf_is_told_as_the_text_prints_it(leaf, note, gbsg2):
+    tree = OptimalSurvivalTree(max_depth=1, leaf=leaf).fit(gbsg2.train.X, gbsg2.train.y)
+    row = gbsg2.test.X.head(1)
+    told, number = str(explain(tree, row)), int(tree.apply(row)[0])
+    assert f"{tree.ranked_by()[number]}. {note}" in told
+    assert tree.ranked_by()[number] in tree.export_text()
+
+
+def test_recurrent_events_are_told_as_mean_counts():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=60)})
+    columns = {"start": [0.0] * 30 + [1.0] * 30, "stop": [1.0] * 30 + [3.0] * 30, "id": [*range(30)] * 2}
+    tree = OptimalSurvivalTree(max_depth=0).fit(X, event=rng.random(60) < 0.7, recurrent=True, **columns)
+    told = str(explain(tree, X.head(1)))
+    assert f"{tree.predict_mean_count(X.head(1), [2.0])[0, 0]:.2f} by 2" in told
+    assert "median" not in told

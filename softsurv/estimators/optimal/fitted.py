@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -183,13 +184,26 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         leaves = range(self.tree_.n_leaves)
         if self.leaf_ in HISTORIES.values():
             return [self._history_line(leaf) for leaf in leaves]
-        risk, own = self.tree_.leaf_lines(), self.curves_.own
-        if self.leaf_ not in WITH_RISK:
-            lost = self._expected_loss(np.arange(self.tree_.n_leaves))
-            risk = [f"time lost {rounded_text(one)}" for one in lost.tolist()]
+        ranked, own = self.ranked_by(), self.curves_.own
         return [
-            f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "") for k in leaves
+            f"{leaf_line(self.leaf_table_, k)}, {ranked[k]}" + (", a curve of its own" if own[k] else "")
+            for k in leaves
         ]
+
+    def ranked_by(self) -> Sequence[str]:
+        if self.leaf_ in HISTORIES.values():
+            return ()
+        if self.leaf_ in WITH_RISK:
+            return self.tree_.leaf_lines()
+        return [
+            f"time lost {rounded_text(one)}" for one in self._expected_loss(np.arange(self.tree_.n_leaves)).tolist()
+        ]
+
+    def ranking_note(self) -> str:
+        if self.leaf_ in HISTORIES.values():
+            return ""
+        lost = f"Time lost: expected before {number_text(self.horizon_)}."
+        return RELATIVE_TO if self.leaf_ in WITH_RISK else lost
 
     def _history_line(self, leaf: int) -> str:
         """What a leaf of an event history predicts by the middle of the event times."""
@@ -203,8 +217,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
 
     def _reading_notes(self) -> list[str]:
-        ranked = RELATIVE_TO if self.leaf_ in WITH_RISK else f"Time lost: expected before {number_text(self.horizon_)}."
-        numbers = [] if self.leaf_ in HISTORIES.values() else [ranked]
+        numbers = [note] if (note := self.ranking_note()) else []
         return [*numbers, *self._size_notes(), *self._proof_notes(), *super()._reading_notes()]
 
     def _choice_ended(self) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -251,6 +251,15 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
         check_is_fitted(self, "censoring_")
         data = held_out_rows(self, X, y, options)
         return evaluate_fitted(self, data, options)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+    def ranked_by(self) -> Sequence[str]:
+        """The number of each leaf that ``predict`` gives, in words; empty where rows of a leaf differ."""
+        return ()
+
+    def ranking_note(self) -> str:
+        """What that number is, in a sentence; empty where there is none."""
+        return ""
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
