@@ -14,6 +14,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.held_out import HeldOutRows
+from softsurv.estimators.optimal.parameters import most_leaves
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import Size, standard_error
 from softsurv.exact.pruning import pruned
@@ -42,16 +43,28 @@ of SurvSet trees have 11.3 leaves, a concordance of .6800 and a Brier score of .
 difference in its place 16.6, .6804 and .1189, at the cost of least loss 21.8, .6806 and .1189."""
 
 
+DEARER = 1.1
+"""By this factor the cost rises until a tree has no more leaves than the limit."""
+
+
 def whole_tree(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -> CodeTree | None:
     """A proven tree with all levels below it; None where time ends before."""
     assert found.code_tree is not None
     return search.search.continued(found.code_tree, LEVELS, HORIZON, stop)
 
 
-def cut_back(search: RelativeRiskSearch, found: FoundTree, whole: CodeTree, price: float) -> CodeTree:
-    """The same where each leaf costs so much for a subject's weight; the splits of the proven tree stay."""
-    each = price * search.rows.one_subject + search.complexity
-    return pruned(whole, search.search.costs(whole.sums), each, found.code_tree)
+def cut_back(search: RelativeRiskSearch, found: FoundTree, whole: CodeTree, price: float) -> tuple[CodeTree, float]:
+    """The same where each leaf costs so much for a subject's weight, and that cost; the splits of the proven tree stay.
+
+    The cost is higher where that is needed to keep within the limit on the leaves.
+    """
+    costs, most = search.search.costs(whole.sums), most_leaves(search.p)
+    while True:
+        each = price * search.rows.one_subject + search.complexity
+        tree = pruned(whole, costs, each, found.code_tree)
+        if tree.n_leaves <= most:
+            return tree, price
+        price *= DEARER
 
 
 def continued(search: RelativeRiskSearch, found: FoundTree, price: float, stop: StopSignal) -> FoundTree:
@@ -64,7 +77,7 @@ def continued(search: RelativeRiskSearch, found: FoundTree, price: float, stop: 
     whole = whole_tree(search, found, stop)
     if whole is None:
         return replace(found, report=_report(search, found, found.report.objective, stop.reason, price))
-    code_tree = cut_back(search, found, whole, price)
+    code_tree, price = cut_back(search, found, whole, price)
     if code_tree.n_leaves == found.tree.n_leaves:
         return found
     report = _report(search, found, search.search.objective(code_tree), Status.CONTINUED, price)
@@ -104,16 +117,16 @@ def price_losses(
     for price in PRICES:
         if whole is None or stop.exhausted:
             return None
-        tree, sums = search.with_sums(cut_back(search, found, whole, price))
+        tree, sums = search.with_sums(cut_back(search, found, whole, price)[0])
         trees.append(tree)
         losses.append(held_out.losses(tree, strengths, score, sums))
     return trees, losses
 
 
-def continued_size(size: Size, price: float, strength: float) -> Size:
-    """The setting of a continued tree."""
+def continued_size(size: Size, price: float, strength: float, most: int) -> Size:
+    """The setting of a continued tree of at most so many leaves."""
     depth = size.depth + LEVELS
-    return Size(depth, size.leaves << LEVELS, size.complexity + price, strength)
+    return Size(depth, min(size.leaves << LEVELS, most), size.complexity + price, strength)
 
 
 def best_price(losses: FloatArray, usual: FloatArray) -> tuple[int, int] | None:

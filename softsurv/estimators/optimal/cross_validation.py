@@ -18,7 +18,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, price_losses
 from softsurv.estimators.optimal.curve_choice import FoldTree, bytes_of_comparison, choose_curve
 from softsurv.estimators.optimal.fold_searches import FoldSearches
-from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, score_of, size_limits
+from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, most_leaves, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, standard_error
 from softsurv.estimators.shared.on_demand import OnDemand
@@ -148,9 +148,14 @@ def choose_size(
 
 
 def _may_continue(choice: SizeChoice, p: OptimalParameters) -> bool:
-    """Whether the choice is as deep as the trees that were compared, and nothing but the default limits it."""
+    """Whether the choice is as deep as the trees that were compared, and neither depth nor leaves are limited to it."""
     deepest = p.max_depth == "auto" and choice.depth == AUTO_DEPTH
-    return deepest and p.objective == "relative_risk" and choice.complexity == p.complexity
+    return (
+        deepest
+        and choice.size.leaves < most_leaves(p)
+        and p.objective == "relative_risk"
+        and choice.complexity == p.complexity
+    )
 
 
 def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
@@ -254,16 +259,16 @@ def _continued(
             return replace(choice, status=timer.status or choice.status), trees
         found.append(going_on[0])
         tried.append(going_on[1])
-    loss = np.moveaxis(np.array(tried), 0, 2)  # (P, S, F)
+    loss, most = np.moveaxis(np.array(tried), 0, 2), most_leaves(making.p)  # (P, S, F)
     place, usual = best_price(loss, losses.loss[choice.size]), losses.best_limit()
     for k, price in enumerate(PRICES):
         mean = float(np.mean([one[k].n_leaves for one in found]))
         for s, strength in enumerate(strengths):
-            losses.add(continued_size(choice.size, price, strength), loss[k, s], mean)
+            losses.add(continued_size(choice.size, price, strength, most), loss[k, s], mean)
     if place is None:
         return replace(choice, made=losses.table(choice.size, usual)), trees
     price, strength = PRICES[place[0]], strengths[place[1]]
-    table = losses.table(continued_size(choice.size, price, strength), usual)
+    table = losses.table(continued_size(choice.size, price, strength, most), usual)
     return replace(choice, shrinkage=strength, made=table, price=price), [one[place[0]] for one in found]
 
 

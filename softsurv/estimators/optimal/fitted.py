@@ -242,7 +242,8 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
             return []
         told = self.report_.details
         proven = f"of depth {told['proven_depth']} with {told['proven_leaves']} leaves"
-        return [f"The first splits are those of the best tree {proven}, which is proven; those below are not."]
+        first = f"The first splits are those of the best tree {proven}, which is proven; those below are not"
+        return [f"{first}, and gap_ is to trees of any size."]
 
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""

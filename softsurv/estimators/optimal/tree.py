@@ -70,7 +70,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         0 (a single leaf) to 10; 3 by default, with further levels below where more leaves are clearly better
         (see ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
     max_leaves : int, optional
-        No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
+        No more than ``2**max_depth`` by default, and 32 where the tree goes on below depth 3 (see ``tune``). For "ibs"
+        it also makes the search keep ``path_``.
     min_samples_leaf : int, optional
         Least rows per leaf; by default so many that 5 events are expected among them, where events are rare at most
         40 or a twentieth of the rows.
@@ -117,8 +118,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         ``reference`` is given. For "relative_risk" with ``max_depth`` left open, where a tree of depth 3 is chosen, it
         goes on below its leaves: up to four levels more, each split the first of the best tree of depth two
         of its rows, cut back at a cost per leaf. It does so where that is better by more than two standard errors, at
-        the highest such cost whose loss is within one standard error of the least (Breiman et al. 1984). With more than
-        500 0/1 columns or 250,000 rows five folds are made once.
+        the highest such cost whose loss is within one standard error of the least (Breiman et al. 1984), with at most
+        ``max_leaves`` leaves. With more than 500 0/1 columns or 250,000 rows five folds are made once.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional

@@ -13,6 +13,7 @@ from softsurv import OptimalSurvivalTree, load_model
 from softsurv.errors import DataWarning
 from softsurv.estimators.optimal import cross_validation
 from softsurv.estimators.optimal.continued import ERRORS, LEVELS, PRICES, best_price, continued
+from softsurv.estimators.optimal.parameters import CONTINUED_LEAVES
 from softsurv.exact.search import Search
 from softsurv.results import Status, how_it_ended
 from softsurv.stopping import StopSignal
@@ -205,3 +206,20 @@ def test_the_highest_cost_that_is_as_good_as_the_best_is_taken(gains, place):
     losses[:, 0] += 0.05  # the first strength is worse
     assert best_price(losses, usual) == place
     assert best_price(losses + 10 * ERRORS, usual) is None
+
+
+@pytest.mark.parametrize(("most", "status"), [(4, Status.OPTIMAL), (8, Status.OPTIMAL), (20, Status.CONTINUED)])
+def test_max_leaves_limits_a_tree_that_goes_on(most, status, large):
+    _, X, y = large
+    tree = OptimalSurvivalTree(max_leaves=most, tune="cv").fit(X, y)
+    assert tree.status_ == status
+    assert 0.7 * most <= tree.tree_.n_leaves <= most
+    assert tree.selection_["max_leaves"].max() <= most
+    if status == Status.CONTINUED:
+        assert tree.report_.details["cost_per_leaf_below"] >= min(PRICES)
+
+
+def test_a_tree_that_goes_on_has_at_most_32_leaves_unless_more_are_allowed():
+    X, y = coins(12_000, np.random.default_rng(3).permutation(np.geomspace(0.02, 6.4, 64)))
+    assert 28 <= OptimalSurvivalTree().fit(X, y).tree_.n_leaves <= CONTINUED_LEAVES
+    assert OptimalSurvivalTree(max_leaves=100, tune="cv").fit(X, y).tree_.n_leaves > 40
