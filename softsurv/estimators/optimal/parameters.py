@@ -27,8 +27,8 @@ concordance over six sets of SurvSet, and takes ten times as long. Larger trees 
 (`continued.py`)."""
 
 CONTINUED_LEAVES = 32
-"""Most leaves of a tree that goes on where ``max_leaves`` is not given: larger ones are not read. Over nine large sets of
-SurvSet concordance is .6804 and the Brier score .1189; with 64 leaves .6800 and .1189, with 16 .6789 and .1191
+"""Most leaves of a tree that goes on where ``max_leaves`` is not given: larger ones are not read. Over nine large sets
+of SurvSet concordance is .6804 and the Brier score .1189; with 64 leaves .6800 and .1189, with 16 .6789 and .1191
 (`bench_survset.py --collection large`, `optimal` beside `optimal:max_leaves=64,tune=cv`; two cores of an AMD EPYC,
 2026-11-26)."""
 
