@@ -24,6 +24,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
+from softsurv.metrics.histories import Incidence
 from softsurv.nonparametric import StepFunction, at_risk_table, ratio
 from softsurv.trees.incidence import accumulated
 
@@ -84,6 +85,9 @@ class Baseline(BaseEstimator):
                 return np.asarray(np.log(self._at(total, np.asarray(times, dtype=float))))
 
         return log_hazard
+
+    def _incidence_of(self, prepared: Any) -> Incidence:
+        return lambda times, code: self._incidences(prepared, np.asarray(times, dtype=float))[..., code - 1]
 
     def _incidences(self, prepared: Any, times: FloatArray) -> FloatArray:
         return self._at(accumulated(self._rises(prepared))[1], times)

@@ -29,7 +29,7 @@ from softsurv.metrics.ranges import (
     support_end,
     survival_from_log_cumulative_hazard,
 )
-from softsurv.metrics.shared_curves import SharedCurves
+from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
 
 __all__ = [
     "CalibrationCurve",
@@ -40,6 +40,7 @@ __all__ = [
     "LeafGini",
     "PairCounts",
     "SharedCurves",
+    "SharedIncidences",
     "auc_incidence",
     "brier_score",
     "brier_score_incidence",

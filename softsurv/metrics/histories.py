@@ -17,6 +17,7 @@ from softsurv.metrics.competing import (
     without_other_causes,
 )
 from softsurv.metrics.concordance import PairCounts, Risk, TiedTimes, count_pairs
+from softsurv.metrics.shared_curves import SharedIncidences
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Incidence = Callable[[FloatArray, int], ArrayLike]
@@ -51,7 +52,8 @@ def evaluate_causes(
     time, cause : array_like (N,)
         Test fold; ``cause`` is 0 where censored, else the code 1..K of what happened.
     incidence : callable
-        Takes times (T,) and a code, returns the cumulative incidences (N, T) of that cause.
+        Takes times (T,) and a code, returns the cumulative incidences (N, T) of that cause. Of `SharedIncidences` only
+        the curves that differ are compared.
     names : sequence of str (K,)
     times : array_like (T,)
         Grid of AUC and Brier score.
@@ -183,7 +185,8 @@ def pairs_of_cause(
 
 def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, how: dict[str, Any]) -> float | None:
     """Concordance of one cause; None where no pair can be ordered."""
-    found = pairs_of_cause(time, codes, lambda t: incidence(t, code), code, how)
+    risk = incidence.of_cause(code) if isinstance(incidence, SharedIncidences) else lambda t: incidence(t, code)
+    found = pairs_of_cause(time, codes, risk, code, how)
     return None if found is None else found[1].concordance()
 
 

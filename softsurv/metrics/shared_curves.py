@@ -43,6 +43,33 @@ class SharedCurves:
             )
 
 
+@dataclass(frozen=True)
+class SharedIncidences:
+    """The cumulative incidences of competing causes of N subjects, of whom many have the same ones.
+
+    Parameters
+    ----------
+    member : ndarray of int (N,)
+        Curves of each subject, from 0 to G - 1.
+    curves : callable
+        Takes times (T,), returns the incidence of each cause (G, T, K).
+    n_curves : int
+        G; some may be nobody's.
+    """
+
+    member: IntArray
+    curves: Callable[[FloatArray], FloatArray]
+    n_curves: int
+
+    def of_cause(self, code: int) -> SharedCurves:
+        """The curves of the cause 1..K, to be compared as log cumulative hazards are."""
+        return SharedCurves(self.member, lambda times: self.curves(times)[..., code - 1], self.n_curves)
+
+    def __call__(self, times: FloatArray, code: int) -> FloatArray:
+        """Incidence of a cause for each subject, (N, T)."""
+        return self.of_cause(code)(times)
+
+
 def count_shared(
     shared: SharedCurves,
     chunks: Iterator[tuple[int, FloatArray, IntArray]],

@@ -8,7 +8,9 @@ import pytest
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics import ranges
 from softsurv.metrics.concordance import count_pairs
-from softsurv.metrics.shared_curves import SharedCurves
+from softsurv.metrics.histories import evaluate_causes
+from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
+from softsurv.nonparametric import censoring_survival
 
 
 def _fold(seed, n=160):
@@ -58,3 +60,26 @@ def test_curves_of_other_subjects_are_refused():
     time, event, _, _ = _fold(0)
     with pytest.raises(InvalidParameterError, match=r"one curve for each of the 160 subjects, got \(3,\)"):
         count_pairs(time, event, SharedCurves(np.array([0, 1, 2]), _curves, 5))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_shared_incidences_give_the_measures_of_each_subjects_own(late):
+    time, event, entry, weight = _fold(1)
+    rng = np.random.default_rng(1)
+    cause, member = np.where(event, rng.integers(1, 3, len(time)), 0), rng.integers(0, 4, len(time))
+
+    def curves(times):
+        return np.stack([1 - np.exp(-np.exp(_curves(times) - 3)), 0.4 - 0.3 * np.exp(-np.exp(_curves(times) - 4))], 2)
+
+    shared = SharedIncidences(member, curves, 5)
+    how = {"entry": entry if late else None, "weight": weight}
+    censoring = censoring_survival(time, event)
+    grid = np.linspace(2, 35, 10)
+    got = evaluate_causes(censoring, time, cause, shared, ("a", "b"), grid, **how)
+    expected = evaluate_causes(
+        censoring, time, cause, lambda t, k: curves(t)[member][..., k - 1], ("a", "b"), grid, **how
+    )
+    for name in ("a", "b"):
+        assert got[name] == pytest.approx(expected[name], rel=1e-12)
+    assert got["a"]["concordance"] != got["b"]["concordance"]
+    assert np.array_equal(shared(grid, 2), curves(grid)[member][..., 1])

@@ -23,6 +23,7 @@ from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.shared.on_demand import Later
+from softsurv.metrics.histories import Incidence
 from softsurv.metrics.shared_curves import SharedCurves
 from softsurv.results import Status, how_it_ended
 from softsurv.trees.leaf_table import LeafTable
@@ -112,6 +113,12 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
     def _hazard_grid(self, last: float) -> FloatArray:
         jumps = self.curves_.jumps()
         return np.unique(np.append(jumps[jumps <= last], last))
+
+    def _incidence_of(self, prepared: IntArray) -> Incidence:
+        curves = self.curves_
+        return (
+            curves.incidence_of_rows(prepared) if isinstance(curves, CauseCurves) else super()._incidence_of(prepared)
+        )
 
     def _incidences(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         assert isinstance(self.curves_, CauseCurves)

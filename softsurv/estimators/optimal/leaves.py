@@ -21,7 +21,7 @@ from softsurv.estimators.optimal.shrinkage import (
 )
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.metrics.concordance import harrell_c
-from softsurv.metrics.shared_curves import SharedCurves
+from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
 from softsurv.nonparametric import StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
 
@@ -121,10 +121,18 @@ class CauseCurves(LeafCurves):
             tuple(tuple(steps(StepFunction(times, one[leaf], 0.0)) for one in incidence) for leaf in leaves),
         )
 
+    def incidence_of_leaves(self, times: FloatArray) -> FloatArray:
+        """Probability of each cause by each time, (L, T, K)."""
+        table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
+        return np.ascontiguousarray(table.transpose(0, 2, 1))
+
+    def incidence_of_rows(self, leaf: IntArray) -> SharedIncidences:
+        """The same of rows by their leaves (n,), as a function of times and a cause."""
+        return SharedIncidences(leaf, self.incidence_of_leaves, len(self.incidences))
+
     def incidence(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Probability of each cause by each time, (n, T, K)."""
-        table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
-        return np.ascontiguousarray(table.transpose(0, 2, 1)[leaf])
+        return np.asarray(self.incidence_of_leaves(times)[leaf])
 
     def time_lost(self, leaf: IntArray, horizon: float) -> FloatArray:
         """Area under the incidence of each cause up to the horizon, exactly, (n, K)."""
@@ -144,7 +152,7 @@ class CauseCurves(LeafCurves):
             share = events / events.sum(axis=0)
             own = np.cumsum(np.multiply(rise, share, out=np.zeros_like(share), where=share > 0), axis=1)
             table.append([StepFunction(hazard.times, values, 0.0)(times) for values in own])
-        return np.ascontiguousarray(np.array(table).transpose(0, 2, 1)[leaf])
+        return np.asarray(np.ascontiguousarray(np.array(table).transpose(0, 2, 1))[leaf])
 
     def state(self) -> dict[str, FloatArray]:
         """Arrays to save, those of the incidences included."""

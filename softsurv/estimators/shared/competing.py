@@ -16,6 +16,7 @@ from softsurv.data.histories import cause_code
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.metrics.histories import Incidence
 from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
 
 CELLS = 2_000_000
@@ -50,6 +51,10 @@ class CompetingRisks:
     def _hazard_grid(self, last: float) -> FloatArray:
         """Times (G,) between which the causes' shares in the hazard may be taken as constant, up to ``last``."""
         return log_lattice(self.horizon_, last)
+
+    def _incidence_of(self, prepared: Any) -> Incidence:
+        """The incidences of rows as the measures take them."""
+        return lambda times, code: self._incidences(prepared, np.asarray(times, dtype=float))[..., code - 1]
 
     def _incidences(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Cumulative incidences (n, T, K) at times >= 0."""

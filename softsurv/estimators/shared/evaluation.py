@@ -22,11 +22,7 @@ def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> d
     data = data.joined()
     known, prepared = tree._outcome(data), tree._prepare(data.X)
     log_hazard = tree._log_hazard_of(prepared)
-    codes = None if data.cause is None else causes_of(tree, data)
-
-    def incidence(times: FloatArray, code: int) -> FloatArray:
-        return np.asarray(tree._incidences(prepared, np.asarray(times, dtype=float))[..., code - 1])
-
+    codes, incidence = None if data.cause is None else causes_of(tree, data), tree._incidence_of(prepared)
     if data.n_subjects < data.n:
         if given := [name for name in _OF_ONE_ROW if name in options]:
             raise InvalidParameterError(
