@@ -92,6 +92,7 @@ def align_columns(frame: pd.DataFrame, names: list[str], *, named: bool, trained
     InvalidSurvivalDataError
         A column is missing, or there are more or fewer than in training.
     """
+    frame = _text_named(frame)
     if frame.columns.tolist() == names:
         return frame
     if named and trained_with_names:
@@ -110,6 +111,12 @@ def align_columns(frame: pd.DataFrame, names: list[str], *, named: bool, trained
             DataWarning,
         )
     return frame.set_axis(names, axis="columns")
+
+
+def _text_named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its column names as text; itself where they are."""
+    names = frame.columns.tolist()
+    return frame if all(type(name) is str for name in names) else frame.set_axis(list(map(str, names)), axis="columns")
 
 
 def _first(names: list[str], count: int) -> str:
@@ -252,7 +259,7 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
         X, types = _native(X), None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
     names = X.columns.tolist()
-    X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
+    X = X.copy() if all(type(name) is str for name in names) else _text_named(X)
     refuse_twice(X)
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")

@@ -322,13 +322,10 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         return n_levels == 2 if self.drop_first == "binary" else bool(self.drop_first)
 
     def aligned(self, X: Any) -> pd.DataFrame:
-        """The table with the training columns, in training order."""
-        return self.align(checked_features(as_frame(X)), named=has_names(X))
-
-    def align(self, frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
-        """As :meth:`aligned`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
+        """The table with the training columns, in training order; others may hold anything."""
         known = hasattr(self, "feature_names_in_")
-        return align_columns(frame, self.input_names_, named=named, trained_with_names=known)
+        frame = align_columns(as_frame(X), self.input_names_, named=has_names(X), trained_with_names=known)
+        return checked_features(frame)
 
     def warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
         """Warn of levels of one column that training did not show."""

@@ -114,7 +114,7 @@ def _rebuild(saved: Saved, device: str) -> Any:
         model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
         model.cause_names_ = tuple(saved.state.get("cause_names", ()))
         known = saved.state.get("training", {})  # models of earlier versions do not have it
-        model.outcome_columns_ = {str(role): str(name) for role, name in known.get("outcome_columns_", {}).items()}
+        model.outcome_columns_ = dict(known.get("outcome_columns_", {}))
         model.ranges_ = {str(name): (float(a), float(b)) for name, (a, b) in known.get("ranges_", {}).items()}
         if "calibration" in saved.state:
             model.calibration_ = pd.DataFrame(saved.state["calibration"]).set_index(["coverage", "leaf"])

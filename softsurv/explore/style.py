@@ -16,6 +16,7 @@ from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
+from softsurv.estimators.shared.training_rows import told_columns
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -100,7 +101,7 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
                 data = survival_data(data, time=time, event=event)
             elif data is not None and not isinstance(data, SurvivalData | tuple):
                 one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
-                data = survival_data(data, **getattr(one, "outcome_columns_", {}))
+                data = survival_data(data, **told_columns(one, data))
             elif isinstance(data, tuple):
                 data = read_data(data)
         return function(tree, data, *args, **how)

@@ -19,6 +19,9 @@ FARTHEST = 12.0
 """Most nats that the loss of a held-out row counts, for each of several causes. A row whose features are far from all
 others can lose a hundred, and would alone decide on families, trees and penalties of every cause."""
 
+WEIGHT_BITS = 40
+"""Bits of a weight's mantissa that count: its last ones depend on the unit."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -73,6 +76,12 @@ class FoldRows:
         return np.array([np.bincount(self.subject, own) for own in flat]).reshape(*losses.shape[:-1], -1)
 
 
+def in_their_mean(weight: FloatArray) -> FloatArray:
+    """Weights (N,) in units of their mean, without the last digits: the unit that they are given in changes no rule."""
+    mantissa, exponent = np.frexp(weight / weight.mean())
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, WEIGHT_BITS)), exponent - WEIGHT_BITS))
+
+
 def make_folds(
     data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None
 ) -> FoldRows:
@@ -85,7 +94,7 @@ def make_folds(
     if counts is not None and data.cause is not None:
         events = np.append(False, counts > 0)[data.cause.cpu().numpy()]
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
-    weight = weight * 2.0 ** -np.rint(np.log2(weight.mean()))  # exact: the unit of the weights changes no rule
+    weight = in_their_mean(weight)
     masks = [np.ones(data.n)]
     if data.subject is not None:
         subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)[1]

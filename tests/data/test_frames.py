@@ -155,3 +155,10 @@ def test_a_checksum_sees_cells_names_and_odd_text():
 def test_a_binarizer_reads_a_lazy_table_by_its_names():
     lazy = polars.from_pandas(NAMED).lazy()
     assert Binarizer().fit(lazy).codes(lazy).tolist() == Binarizer().fit(NAMED).codes(NAMED).tolist()
+
+
+def test_columns_are_aligned_by_their_names_as_text():
+    frame = pd.DataFrame([[1.0, 2.0, 3.0]])  # named 0, 1, 2
+    found = align_columns(frame, ["2", "0"], named=True, trained_with_names=True)
+    assert found.columns.tolist() == ["2", "0"]
+    assert found.to_numpy().tolist() == [[3.0, 1.0]]

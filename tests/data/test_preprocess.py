@@ -296,3 +296,12 @@ def test_the_state_holds_no_training_rows():
     text = json.dumps(Preprocessor().fit(pd.DataFrame({"age": ages})).to_dict())
     inside = [age for age in ages if repr(float(age)) in text]
     assert len(inside) <= 1  # the smallest value, as the offset of the scale
+
+
+def test_columns_that_are_no_features_may_hold_anything():
+    table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]})
+    encoder = Preprocessor().fit(table)
+    more = table.assign(until=np.inf, day=pd.Timestamp("2020-01-01"), c=[[1], [2], [3]])
+    pd.testing.assert_frame_equal(encoder.transform(more), encoder.transform(table))
+    with pytest.raises(InvalidSurvivalDataError, match="infinite value in column 'a' at row 2"):
+        encoder.transform(more.assign(a=[1.0, 2.0, np.inf]))

@@ -8,7 +8,7 @@ from oracles.simulated import simulate
 
 from softsurv.data.readers import survival_data
 from softsurv.sparse.fit import split_data
-from softsurv.sparse.folds import FARTHEST, Grid, make_folds
+from softsurv.sparse.folds import FARTHEST, Grid, in_their_mean, make_folds
 from softsurv.sparse.splits import SplitData
 
 
@@ -30,7 +30,7 @@ def test_each_fold_trains_on_the_rows_that_it_does_not_hold_out(n_folds):
         np.testing.assert_array_equal(np.flatnonzero(mask), rows)
 
 
-@pytest.mark.parametrize("unit", [1.0, 4.0, 2.0**-30])
+@pytest.mark.parametrize("unit", [1.0, 4.0, 2.0**-30, 3.0, 0.01, 1e6])
 def test_the_unit_of_the_weights_changes_nothing(unit):
     plain = simulate(50)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 50)
@@ -74,3 +74,13 @@ def test_events_of_causes_that_do_not_count_make_no_leaf():
 def test_candidates_are_counted_by_what_is_tried():
     grid = Grid(single_ridges=(0.1, 1.0), ridges=(0.3,), leaves=(1, 2, 4), terms=(1, 3), shrinkage=((1.0, None),) * 3)
     assert grid.n_candidates(2) == 2 * 2 + 2 * 1 * 2 * 3
+
+
+@pytest.mark.parametrize("unit", [3.0, 0.1, 1e-9, 7e8])
+def test_rows_that_weigh_the_same_weigh_one(unit):
+    np.testing.assert_array_equal(in_their_mean(np.full(301, unit)), np.ones(301))
+
+
+def test_small_weights_stay_in_proportion():
+    weight = np.array([1e-14, 1.0, 5.0, 0.0])
+    np.testing.assert_allclose(in_their_mean(weight), weight / 1.5, rtol=1e-11)

@@ -63,20 +63,29 @@ def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
 def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> SurvivalData:
     """Rows to score a tree on; takes what names their outcome from the options, else as the tree was fitted."""
     names = {name: options.pop(name) for name in ROLES if name in options}
-    weight = options.pop("sample_weight", None)
     if y is None and not names and not isinstance(X, SurvivalData):
-        names = dict(vars(tree).get("outcome_columns_", {}))
+        names = told_columns(tree, X)
+    if "sample_weight" in options:
+        names["weight"] = options.pop("sample_weight")
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
     with as_the_tree_knows():
-        return survival_data(X, y, weight=weight, **names)
+        return survival_data(X, y, **names)
 
 
-def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:
-    """Columns of the table that hold the outcome, where ``fit`` was given their names."""
+def told_columns(tree: Any, X: Any) -> dict[str, Any]:
+    """What ``fit`` was told of the outcome, as `survival_data` takes it; without a weight that the table X has not."""
+    told = dict(vars(tree).get("outcome_columns_", {}))
+    if "weight" in told and told["weight"] not in as_frame(X).columns:
+        del told["weight"]
+    return told
+
+
+def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Columns that hold outcome and weight, where ``fit`` was given their names, and whether events are recurrent."""
     pair = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple | list) and len(y) == 2 else {}
-    named = pair | {role: given[role] for role in ROLES if given.get(role) is not None}
-    return {role: name for role, name in named.items() if isinstance(name, str)}
+    named = pair | {role: given[role] for role in (*ROLES, "weight") if given.get(role) is not None}
+    return {role: name for role, name in named.items() if isinstance(name, str) or name is True}
 
 
 def number_ranges(names: Sequence[str], low: FloatArray, high: FloatArray, flags: Set[str]) -> Ranges:

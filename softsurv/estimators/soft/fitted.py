@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
+from softsurv.data.frames import align_columns, as_frame, checked_features, has_names, numeric_matrix
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -105,7 +105,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
         frame, known = as_frame(X), hasattr(self, "feature_names_in_")
         frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
-        return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
+        return PreparedRows(torch.as_tensor(numeric_matrix(checked_features(frame))), path)
 
     def _leaf(self, prepared: PreparedRows) -> IntArray:
         return leaf_of(self.tree_, prepared.x)

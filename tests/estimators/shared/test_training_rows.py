@@ -35,6 +35,34 @@ def test_a_tree_knows_its_outcome_columns_also_from_a_file(make, named, table, t
 
 
 @pytest.mark.parametrize("make", TREES)
+def test_a_tree_knows_its_column_of_weights_where_a_table_has_it(make, table, tmp_path):
+    table = table.assign(w=np.random.default_rng(1).choice([0.1, 5.0], len(table)))
+    tree = make().fit(table, time="months", event="died", sample_weight="w")
+    tree.save(tmp_path)
+    plain = table.drop(columns="w")
+    for model in (tree, load_model(tmp_path)):
+        assert model.evaluate(table) == tree.evaluate(table, sample_weight="w") != tree.evaluate(plain)
+        assert model.evaluate(table, sample_weight=None) == model.evaluate(plain)
+
+
+@pytest.mark.filterwarnings("ignore:uno_c, cd_auc")
+@pytest.mark.parametrize("make", TREES)
+def test_a_tree_knows_that_its_events_recur(make, tmp_path):
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(60), 3)
+    stop = (rng.exponential(20.0, (60, 3)) + 1).round().cumsum(axis=1)
+    start = np.hstack([np.zeros((60, 1)), stop[:, :-1]])
+    table = pd.DataFrame({"id": who, "from": start.ravel(), "to": stop.ravel(), "z": rng.normal(size=180)})
+    table["again"] = rng.random(180) < 0.7
+    told = {"start": "from", "stop": "to", "event": "again", "id": "id", "recurrent": True}
+    tree = make().fit(table, **told)
+    tree.save(tmp_path)
+    for model in (tree, load_model(tmp_path)):
+        assert model.evaluate(table)["harrell_c"] == tree.evaluate(table, **told)["harrell_c"]
+        assert model.score(table) == tree.evaluate(table)["harrell_c"]
+
+
+@pytest.mark.parametrize("make", TREES)
 def test_far_values_are_told_once_a_call_at_the_line_of_the_user(make, table, tmp_path):
     tree = make().fit(table, time="months", event="died")
     tree.save(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lifelines
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
@@ -168,3 +169,11 @@ def test_weights_of_zero_alone_are_refused(rows):
     weight = np.where(rows[1]["event"], 0.0, 1.0)
     with pytest.raises(InvalidSurvivalDataError, match="event must be True"):
         SoftSurvivalTree(**SINGLE).fit(*rows, sample_weight=weight)
+
+
+@pytest.mark.parametrize("preprocess", [True, False])
+def test_columns_named_by_numbers_are_found_again(preprocess):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)))
+    y = (np.arange(60) % 3 > 0, np.random.default_rng(1).exponential(size=60))
+    tree = SoftSurvivalTree(**SINGLE, preprocess=preprocess).fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table[[2, 0, 1]].assign(more=np.inf)), tree.predict(table))
