@@ -61,7 +61,10 @@ def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
 
 
 def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> SurvivalData:
-    """Rows to score a tree on; takes what names their outcome from the options, else as the tree was fitted."""
+    """Rows to score a tree on; takes what names their outcome from the options, else as the tree was fitted.
+
+    Rows of weight 0 are left out, as in ``fit``.
+    """
     names = {name: options.pop(name) for name in ROLES if name in options}
     if y is None and not names and not isinstance(X, SurvivalData):
         names = told_columns(tree, X)
@@ -70,7 +73,10 @@ def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> Surviva
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
     with as_the_tree_knows():
-        return survival_data(X, y, **names)
+        data = survival_data(X, y, **names)
+    if data.weight is None or bool((data.weight > 0).all()):
+        return data
+    return data.take(data.weight > 0)
 
 
 def told_columns(tree: Any, X: Any) -> dict[str, Any]:

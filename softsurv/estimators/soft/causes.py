@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 else:
     from softsurv.estimators.soft import torch_later as torch
 
+EARLIEST = 1e-30
+"""Quantiles are sought from so many times the largest training time on."""
+
 BISECTIONS = 60
 """Halvings of the interval of log time that holds a quantile: exact to rounding."""
 
@@ -89,7 +92,10 @@ class SoftCauses(CompetingRisks):
         return np.sum(hazards, 0)
 
     def _quantile_of_all(self, prepared: PreparedRows, level: float) -> FloatArray:
-        """Smallest time with S <= level, (n,), by bisection in log time; inf beyond :data:`REACH` horizons."""
+        """Smallest time with S <= level, (n,), by bisection in log time; inf beyond :data:`REACH` horizons.
+
+        Curves may fall early by far: `EARLIEST` horizons is where the times begin.
+        """
         x = prepared.x.to(self.tree_.leaves)
         share = self.tree_.leaf_probability(x)[0].mT  # (L, n)
         if prepared.path == "hbp":
@@ -103,7 +109,7 @@ class SoftCauses(CompetingRisks):
             return (share * torch.exp(-torch.as_tensor(hazard))).sum(0) > level
 
         with torch.no_grad():
-            low, high = (x.new_full((len(x),), np.log(self.horizon_) + s * np.log(REACH)) for s in (-1, 1))
+            low, high = (x.new_full((len(x),), np.log(self.horizon_ * one)) for one in (EARLIEST, REACH))
             never = stays(high)
             for _ in range(BISECTIONS):
                 middle = 0.5 * (low + high)

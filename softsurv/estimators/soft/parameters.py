@@ -87,6 +87,10 @@ class SoftParameters:
         if self.max_terms not in (None, "auto"):
             whole("max_terms", self.max_terms, 1)
             self._check_rules()
+        if self.slope_shrinkage is not None and not self.has_rules:
+            raise InvalidParameterError(
+                "slope_shrinkage is there for rules of few terms alone; leave it out, or pass max_terms for rules"
+            )
         one_of("prefer", self.prefer, PREFERENCES)
         one_of("solver", self.solver, SOLVERS)
         one_of("dtype", self.dtype, ("float64", "float32"))

@@ -45,8 +45,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         3, but dense splits where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
         ``routing_l2``, ``fairness``, ``l1``, ``max_iter``, ``preset``, a depth above 3).
     prefer : {"tree", "simplest"}
-        Which one to take where a tree and a single leaf predict equally well, within one standard error: the tree,
-        which says more, or the single leaf.
+        Which one to take where a tree of rules and a single leaf predict equally well, within one standard error: the
+        tree, which says more, or the single leaf. Dense splits give way to the single leaf then.
     n_knots : int
         Internal knots of the spline leaves.
     solver : {"lbfgs", "nodec"}
@@ -60,8 +60,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         default of ``depth``.
     l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
         Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
-        single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the
-        number of rows. None: chosen by inner cross-validation.
+        single-leaf fit); on each leaf's own slopes, for rules; on the routing weights of dense splits. Each is divided
+        by the number of rows. None: chosen by inner cross-validation.
     fairness : float
         Weight of the mean squared distance between the predicted survival curves of the groups (``group`` in ``fit``);
         the single leaf that leaves shrink to and the choice of penalties take it into account.
@@ -82,7 +82,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     random_state : int, optional
         Seed of folds and starts; 0 by default, so that a fit can be repeated.
     preprocess : bool
-        Impute, one-hot encode and scale inside; False takes numeric, complete features as they are.
+        Impute, one-hot encode and scale inside; False takes numeric, complete features as they are, in their order, on
+        which the starts of dense trees then depend.
     progress : bool
         Show a progress bar: candidates tried of all candidates; for dense splits also rounds taken of the most rounds.
     cause_weights : mapping, int or str, optional

@@ -45,6 +45,18 @@ def test_a_tree_knows_its_column_of_weights_where_a_table_has_it(make, table, tm
         assert model.evaluate(table, sample_weight=None) == model.evaluate(plain)
 
 
+@pytest.mark.parametrize("make", TREES)
+def test_rows_of_weight_0_are_not_evaluated(make, table):
+    tree = make().fit(table, time="months", event="died")
+    weight = np.ones(len(table))
+    weight[np.argsort(table["months"])[-30:]] = 0.0  # the last times, which the default grid ends at
+    expected = tree.evaluate(table[weight > 0], sample_weight=weight[weight > 0])
+    assert tree.evaluate(table, sample_weight=weight) == expected
+    assert expected["n"] == 90
+    with pytest.raises(InvalidSurvivalDataError, match="at least one row"):
+        tree.evaluate(table, sample_weight=np.zeros(len(table)))
+
+
 @pytest.mark.filterwarnings("ignore:uno_c, cd_auc")
 @pytest.mark.parametrize("make", TREES)
 def test_a_tree_knows_that_its_events_recur(make, tmp_path):

@@ -10,7 +10,7 @@ from oracles.cut_rows import cut_rows
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.soft.parameters import SoftParameters
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
@@ -307,3 +307,17 @@ def test_other_causes_than_in_training_are_refused(fitted):
     other = survival_data({"x1": [0.0], "x2": [0.0], "x3": [0.0]}, time=[1.0], cause=[1], cause_names=["a", "b"])
     with pytest.raises(InvalidSurvivalDataError, match=r"cause must have the names \['relapse', 'death'\]"):
         fitted.log_likelihood(other)
+
+
+def test_a_median_may_be_much_earlier_than_every_time():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.r_[rng.normal(size=200), 8.0]})  # one row far outside
+    time = rng.weibull(0.4, 201) * np.exp(-2.0 * X["a"].clip(-2, 2)) + 1e-3
+    cause = 1 + (rng.random(201) < 0.3)
+    how = {"depth": 0, "leaf": "weibull", "max_terms": 1, "l2": 1e-3}
+    tree = SoftSurvivalTree(**how).fit(X.head(200), time=time[:200], cause=cause[:200])
+    with pytest.warns(DataWarning, match="far outside"):
+        median = tree.predict_median(X.tail(1))
+        survival = tree.predict_survival_function(X.tail(1), median)
+    assert 0 < median[0] < 1e-8 * tree.horizon_
+    assert survival[0, 0] == pytest.approx(0.5, abs=1e-9)

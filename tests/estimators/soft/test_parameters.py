@@ -82,6 +82,12 @@ def test_a_wrong_choice_of_path(trees, rows, how, sentence):
         trees().predict(rows[0], **how)
 
 
+@pytest.mark.parametrize("dense", [{"max_terms": None}, {"routing_l2": 1.0}, {"depth": 4}])
+def test_dense_splits_have_no_shrinkage_of_slopes(dense, rows):
+    with pytest.raises(InvalidParameterError, match="slope_shrinkage is there for rules of few terms alone"):
+        SoftSurvivalTree(slope_shrinkage=5.0, **dense).fit(*rows)
+
+
 def test_fairness_needs_groups(rows):
     with pytest.raises((InvalidParameterError, InvalidSurvivalDataError), match="group"):
         SoftSurvivalTree(depth=1, **FIXED, fairness=1.0).fit(*rows)
