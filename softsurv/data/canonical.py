@@ -210,8 +210,12 @@ def _in_spans(values: FloatArray, rows: IntArray, spans: Sequence[tuple[int, int
 
 def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:
     """What is known of each row beside its features."""
-    found = (getattr(data, name) for name in names)
-    return [values.cpu().numpy().astype(np.float64) for values in found if values is not None]
+    found = ((name, getattr(data, name)) for name in names)
+    fields = {name: values.cpu().numpy().astype(np.float64) for name, values in found if values is not None}
+    if "cause" in fields:  # by name: the code of a cause says nothing of it
+        place = {name: k for k, name in enumerate(sorted(data.cause_names), start=1)}
+        fields["cause"] = np.array([0, *(place[name] for name in data.cause_names)], float)[fields["cause"].astype(int)]
+    return list(fields.values())
 
 
 def _places(keys: Sequence[FloatArray], place: IntArray) -> IntArray:

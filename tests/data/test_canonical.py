@@ -10,6 +10,7 @@ import pytest
 
 from softsurv.data import canonical
 from softsurv.data.canonical import column_order, row_order
+from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 
 
@@ -121,3 +122,11 @@ def test_an_order_is_the_callers_own():
     data = SurvivalData(pd.DataFrame({"a": [1.0, 0.0, 1.0]}), [3.0, 2.0, 1.0], [True, True, True])
     row_order(data, ["a"])[:] = 0
     assert row_order(data, ["a"]).tolist() == [2, 1, 0]
+
+
+def test_causes_order_rows_by_their_names():
+    rng = np.random.default_rng(0)
+    X, time, cause = pd.DataFrame({"a": rng.normal(size=60)}), rng.integers(1, 5, 60).astype(float), np.arange(60) % 3
+    one = survival_data(X, time=time, cause=cause, cause_names=["relapse", "death"])
+    other = survival_data(X, time=time, cause=np.array([0, 2, 1])[cause], cause_names=["death", "relapse"])
+    assert row_order(one, ["a"]).tolist() == row_order(other, ["a"]).tolist()
