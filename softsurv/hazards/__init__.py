@@ -39,9 +39,9 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
     """
     if isinstance(name, LeafFamily):
         return name
-    if name not in _REGISTRY:
+    if not isinstance(name, str) or name not in _REGISTRY:
         raise InvalidParameterError(
-            f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}{did_you_mean(name, _REGISTRY)}"
+            f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}{did_you_mean(str(name), _REGISTRY)}"
         )
     unknown = settings.keys() - signature(_REGISTRY[name]).parameters.keys()
     if unknown:

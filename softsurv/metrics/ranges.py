@@ -132,7 +132,10 @@ def evaluation_range(
 
 def checked_times(times: ArrayLike) -> FloatArray:
     """An evaluation grid (T,): finite and strictly increasing, or InvalidTimesError."""
-    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    try:
+        grid = np.atleast_1d(np.asarray(times, dtype=float))
+    except (TypeError, ValueError):
+        raise InvalidTimesError(f"times must be numbers, got {times!r}") from None
     if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (np.diff(grid) <= 0).any():
         raise InvalidTimesError(
             f"times must be a one-dimensional grid of finite, strictly increasing values, got shape "

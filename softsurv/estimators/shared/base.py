@@ -213,14 +213,15 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
         InvalidTimesError
             If ``after`` or a time is not finite and >= 0.
         """
-        if not 0 <= float(after) < np.inf:
+        begin = _as_time(after)
+        if not 0 <= begin < np.inf:
             raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
         grid = self._grid(times)
         prepared = self._checked(X, how)
-        both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
+        both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, begin), begin))
         with np.errstate(over="ignore", invalid="ignore"):
             rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
-        return np.where(grid <= float(after), 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
+        return np.where(grid <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
 
     # -- scores --------------------------------------------------------------------------------------------------
     def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:
@@ -322,8 +323,16 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
     def _end(self, horizon: float | None) -> float:
         if horizon is None:
             return self.horizon_
-        end = float(horizon)
+        end = _as_time(horizon)
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
         say_beyond([end], self.horizon_)
         return end
+
+
+def _as_time(value: Any) -> float:
+    """A time as a number, nan where it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")

@@ -8,7 +8,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, did_you_mean
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.evaluate import evaluate_with_censoring, warn_of_ignored
 from softsurv.metrics.histories import ends_at_risk, evaluate_causes, evaluate_histories
@@ -16,9 +16,15 @@ from softsurv.metrics.histories import ends_at_risk, evaluate_causes, evaluate_h
 _OF_ONE_ROW = ("times", "n_times", "scale")
 """Options of measures that need one row for each subject."""
 
+_OPTIONS = (*_OF_ONE_ROW, "tied_event_times", "tied_censoring")
+"""All options of the measures."""
+
 
 def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> dict[str, Any]:
     """What ``evaluate`` of a survival tree returns; ``options`` are those of `evaluate_with_censoring`."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"evaluate has no argument {name!r}{did_you_mean(name, _OPTIONS)}")
     data = data.joined()
     known, prepared = tree._outcome(data), tree._prepare(data.X)
     log_hazard = tree._log_hazard_of(prepared)

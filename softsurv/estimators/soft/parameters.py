@@ -310,14 +310,20 @@ def torch_dtype(name: str) -> torch.dtype:
     return {"float64": torch.float64, "float32": torch.float32}[name]
 
 
+UNUSABLE = {"meta": "which holds no numbers", "mps": "which has no double precision"}
+"""Devices of torch on which nothing can be fitted."""
+
+
 def choose_device(device: str) -> torch.device:
     """The torch device; "auto" is CUDA where there is one."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise InvalidParameterError(f'device must be "auto", "cpu" or "cuda", got {device!r}') from None
+    if chosen.type in UNUSABLE:
+        raise InvalidParameterError(f'device must be "auto", "cpu" or "cuda", got {device!r}, {UNUSABLE[chosen.type]}')
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InvalidParameterError(f'device {device!r} asks for CUDA, but torch sees no CUDA device; use "auto"')
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():

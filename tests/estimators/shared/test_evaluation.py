@@ -8,7 +8,7 @@ import pytest
 from oracles.known_hazards import KnownHazards
 
 from softsurv.data.readers import survival_data
-from softsurv.errors import EvaluationWarning, InvalidParameterError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError
 from softsurv.metrics import auc_incidence, cause_specific_concordance, integrated_brier_score_incidence
 
 
@@ -151,3 +151,10 @@ def test_options_of_measures_that_are_left_out_are_refused(tree):
     pieces["x"] = np.linspace(0.1, 1.9, len(pieces))
     with pytest.raises(InvalidParameterError, match="n_times belongs to measures that need one row for each subject"):
         tree.evaluate(pieces, start="start", stop="stop", cause="why", id="who", n_times=5)
+
+
+def test_options_that_no_measure_has_are_one_sentence(tree):
+    with pytest.raises(TypeError, match="evaluate has no argument 'scales'; did you mean 'scale'"):
+        tree.evaluate(table(1), time="time", cause="why", scales="time")
+    with pytest.raises(InvalidTimesError, match="times must be numbers, got 'x'"):
+        tree.evaluate(table(1), time="time", cause="why", times="x")
