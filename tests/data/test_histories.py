@@ -100,3 +100,17 @@ def test_subjects_that_nobody_named_are_told():
         survival_data(visits(), **how)
     survival_data(visits(), **how, id="who")  # a warning would be an error
     survival_data(visits().drop(columns="who"), **how)
+
+
+def test_rows_of_a_subject_that_meet_but_for_rounding_meet():
+    rng = np.random.default_rng(0)
+    gaps = rng.exponential(2.0, (60, 3)) + 0.01
+    stop = gaps.cumsum(axis=1)
+    start = stop - gaps  # off by rounding, in both directions
+    assert ((start[:, 1:] < stop[:, :-1]).any(), (start[:, 1:] > stop[:, :-1]).any()) == (True, True)
+    rows = pd.DataFrame({"who": np.repeat(np.arange(60), 3), "z": rng.normal(size=180)})
+    entry = start.ravel()
+    given = entry.copy()
+    data = SurvivalData(rows[["z"]], stop.ravel(), np.zeros(180, bool), entry=entry, subject=rows["who"])
+    np.testing.assert_array_equal(data.entry.numpy().reshape(60, 3)[:, 1:], stop[:, :-1])
+    np.testing.assert_array_equal(entry, given)
