@@ -123,8 +123,6 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
 
     if args.stop is not None:
         return _paths(model, rows, args)
-    from softsurv.data.rules import told_apart
-
     columns: dict[str, Any] = {}
     if args.id is not None:
         check_column(rows, args.id, "id")
@@ -133,10 +131,10 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     columns |= {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
-        columns |= {f"survival_{time}": survival[:, k] for k, time in enumerate(told_apart(args.times))}
+        columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
         if getattr(model, "recurrent_", False):
             counts = model.predict_mean_count(rows, args.times)
-            columns |= {f"mean_count_{time}": counts[:, k] for k, time in enumerate(told_apart(args.times))}
+            columns |= {f"mean_count_{time:g}": counts[:, k] for k, time in enumerate(args.times)}
         for name in _causes(model, args):
             columns |= _incidence_columns(name, args.times, model.predict_cumulative_incidence(rows, args.times, name))
     return pd.DataFrame(columns)
@@ -146,8 +144,6 @@ def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataF
     """One line for each subject, along its rows."""
     import pandas as pd
 
-    from softsurv.data.rules import told_apart
-
     for role in ("start", "stop", "id"):
         check_column(rows, getattr(args, role), role)
     where = {role: getattr(args, role) for role in ("start", "stop", "id")}
@@ -155,7 +151,7 @@ def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataF
     rows = rows[[name for name in rows if name in known]]
     columns: dict[str, Any] = {_harmless(args.id): [_harmless(one) for one in pd.unique(rows[args.id])]}
     survival = model.predict_path(rows, **where, times=args.times)
-    columns |= {f"survival_{time}": survival[:, k] for k, time in enumerate(told_apart(args.times))}
+    columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
     for name in _causes(model, args):
         columns |= _incidence_columns(name, args.times, model.predict_path(rows, **where, times=args.times, cause=name))
     return pd.DataFrame(columns)
@@ -167,9 +163,7 @@ def _causes(model: Any, args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _incidence_columns(name: str, times: list[float], values: Any) -> dict[str, Any]:
-    from softsurv.data.rules import told_apart
-
-    return {_harmless(f"incidence_{name}_{time}"): values[:, k] for k, time in enumerate(told_apart(times))}
+    return {_harmless(f"incidence_{name}_{time:g}"): values[:, k] for k, time in enumerate(times)}
 
 
 def _check_path(args: argparse.Namespace) -> None:

@@ -82,13 +82,6 @@ def rounded_text(value: float, digits: int = 4) -> str:
     return number_text(float(f"{value:.{digits}g}"))
 
 
-def told_apart(values: Iterable[float]) -> list[str]:
-    """Numbers as text in six digits, or in as many as tell different ones apart."""
-    values = [float(value) for value in values]
-    digits = next(n for n in range(6, 18) if len({f"{value:.{n}g}" for value in values}) == len(set(values)) or n == 17)
-    return [f"{value:.{digits}g}" for value in values]
-
-
 def level_words(level: str) -> str:
     """A level, in quotes where it could be read as anything else, such as ``"<=20mm"``."""
     plain = PLAIN_LEVEL.fullmatch(level) and not level.endswith(OR_MISSING)

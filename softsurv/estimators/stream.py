@@ -21,7 +21,6 @@ from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Chunk, Table
 from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.rules import told_apart
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters, choose_device
 from softsurv.estimators.soft.tree import SoftSurvivalTree
@@ -161,7 +160,7 @@ def predict_stream(
         if times is not None:
             grid = np.atleast_1d(np.asarray(times, dtype=float))
             curves = model.predict_survival_function(frame, times=grid)
-            found |= {f"survival_{t}": curves[:, k] for k, t in enumerate(told_apart(grid))}
+            found |= {f"survival_{t:g}": curves[:, k] for k, t in enumerate(grid)}
         yield pd.DataFrame(found)
 
 

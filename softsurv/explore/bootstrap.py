@@ -104,8 +104,7 @@ def _counts(data: SurvivalData, n_boot: int, seed: int) -> NDArray[np.float32]:
 
 def _of_plain_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> dict[str, FloatArray]:
     """The measures (R,) of every sample of rows without late entry."""
-    known = tree._outcome(data)
-    time, event = known["time"], known["event"]
+    time, event = data.time.numpy(), data.event.numpy()
     grid = evaluation_range(time, event, tree.censoring_, None, 100).times
     fold = _Fold(time, event, counts, tree.censoring_, grid)
     harrell, uno = _concordances(tree, data.X, fold)

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.rules import told_apart
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
 from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, takes_tables
@@ -313,14 +312,13 @@ def prediction_frame(
         },
         index=_index_of(X),
     )
-    shares = np.atleast_1d(np.asarray(quantiles, dtype=float))
-    for share, text in zip(shares, told_apart(shares), strict=True):
-        frame[f"q({text})"] = tree.predict_quantile(X, share)
+    for share in np.atleast_1d(np.asarray(quantiles, dtype=float)):
+        frame[f"q({share:g})"] = tree.predict_quantile(X, share)
     grid = np.atleast_1d(np.asarray(times, dtype=float))
     if grid.size:
         survival = tree.predict_survival_function(X, times=grid)
-        for k, time in enumerate(told_apart(grid)):
-            frame[f"S({time})"] = survival[:, k]
+        for k, time in enumerate(grid):
+            frame[f"S({time:g})"] = survival[:, k]
     return frame
 
 

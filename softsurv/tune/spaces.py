@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import optuna
@@ -50,17 +49,16 @@ class Range:
     log: bool = False
 
     def __post_init__(self) -> None:
-        numbers = isinstance(self.low, Real) and isinstance(self.high, Real)
-        if not (numbers and math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
             raise InvalidParameterError(f"a Range must have finite low <= high, got {self.low!r} to {self.high!r}")
         if self.log and self.low <= 0:
             raise InvalidParameterError(f"a Range with log=True must have low > 0, got {self.low!r}")
 
     def suggest(self, trial: optuna.Trial, name: str) -> Any:
         """The value for this trial."""
-        if isinstance(self.low, Integral) and isinstance(self.high, Integral):  # numpy's too
-            return trial.suggest_int(name, int(self.low), int(self.high), log=self.log)
-        return trial.suggest_float(name, float(self.low), float(self.high), log=self.log)
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return trial.suggest_int(name, self.low, self.high, log=self.log)
+        return trial.suggest_float(name, self.low, self.high, log=self.log)
 
 
 Space = Mapping[str, Any]
@@ -129,21 +127,11 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
 
 def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
     """The estimator's arguments for this trial; parameters that have no effect beside the others are left out."""
-    return _chosen(space, lambda name: as_spec(space[name]).suggest(trial, name))
-
-
-def arguments(params: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """The estimator's arguments in the trial that had these values of the open parameters."""
-    chosen = _chosen(space, params.get)
-    return {name: value for name, value in chosen.items() if name in params or not is_open(space[name])}
-
-
-def _chosen(space: Space, value: Callable[[str], Any]) -> dict[str, Any]:
-    """Fixed parameters, and the values of open ones, without those that have no effect beside the others."""
     chosen: dict[str, Any] = {}
     for name in sorted(space, key=lambda n: n in _MATTERS):  # first those on which others depend
         if _MATTERS.get(name, _always)(chosen | _fixed(space)):
-            chosen[name] = value(name) if is_open(space[name]) else space[name]
+            spec = space[name]
+            chosen[name] = as_spec(spec).suggest(trial, name) if is_open(spec) else spec
     return chosen
 
 
@@ -216,7 +204,7 @@ def _splits(chosen: dict[str, Any]) -> bool:
     return chosen.get("depth") != 0
 
 
-_OF_SPLITS = ("shrinkage", "slope_shrinkage", "max_terms", "routing_l2", "solver", "init", "n_restarts")
+_OF_SPLITS = ("shrinkage", "slope_shrinkage", "max_terms", "routing_l2", "solver", "init", "n_restarts", "l1")
 
 _MATTERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     **dict.fromkeys(_OF_SPLITS, _splits),

@@ -25,7 +25,7 @@ from softsurv.run_record import write_run
 from softsurv.tune.objective import StudyObjective
 from softsurv.tune.results import StudyResult, best_trial
 from softsurv.tune.samplers import make_pruner, make_sampler
-from softsurv.tune.spaces import Space, arguments
+from softsurv.tune.spaces import Space, is_open
 from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
 from softsurv.tune.worker import StudyPlan, count_done, work
 
@@ -206,7 +206,7 @@ def _finish(
     goal = plan.objective
     fail_dead_trials(study_, beats_folder(plan.storage, plan.output))
     best = best_trial(study_)
-    parameters = arguments(best.params, goal.space)
+    parameters = {k: v for k, v in goal.space.items() if not is_open(v)} | best.params
     running = study_.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     model = None
     if refit and running:

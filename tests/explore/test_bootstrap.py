@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv import OptimalSurvivalTree
 from softsurv.data.readers import survival_data
-from softsurv.errors import DataWarning, InvalidParameterError
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.metrics import integrated_brier_score
 from softsurv.metrics.auc import cumulative_dynamic_auc
@@ -20,19 +20,6 @@ def test_point_values_are_those_of_evaluate(gbsg2):
     for name, value in found["value"].items():
         assert value == pytest.approx(expected[name], rel=1e-6)
     assert found["value"].between(found["lower"], found["upper"]).all()
-
-
-def test_events_at_time_0_count_as_in_evaluate():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.normal(size=200)})
-    time = rng.exponential(np.exp(X["a"]))
-    time[:25] = 0.0
-    with pytest.warns(DataWarning, match="time is 0 in 25 of 200 rows"):
-        data = survival_data(X, time=time, event=rng.random(200) < 0.8)
-    tree = SoftSurvivalTree(depth=0, l2=0.1, leaf="weibull").fit(data)
-    expected = tree.evaluate(data)
-    for name, value in bootstrap_quality(tree, data, n_boot=20)["value"].items():
-        assert value == pytest.approx(expected[name], rel=1e-6)
 
 
 def test_samples_are_those_of_repeated_rows(gbsg2):

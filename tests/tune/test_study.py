@@ -249,12 +249,3 @@ def test_the_loss_of_a_worker_process_is_one_sentence(data, quick_space, tmp_pat
 def end_this_process(study_, trial):
     """A callback that ends its worker."""
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_the_model_has_the_arguments_that_were_measured(data):
-    space = {"depth": 0, "l1": 0.5, "leaf": "weibull", "l2": 1.0, "max_terms": None}
-    found = study(data, **(QUICK | {"n_trials": 1}), space=space, progress=False)
-    model = SoftSurvivalTree(**found.parameters, random_state=0)
-    folds = StudyObjective(data, n_folds=2).cross_validate(model)
-    assert sum(fold["harrell_c"] for fold in folds) / 2 == pytest.approx(found.best.values[0], rel=1e-6)
-    assert found.model.get_params()["l1"] == 0.5

@@ -74,9 +74,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         unique_times: FloatArray,
         horizon: float,
     ) -> Self:
-        """Take a streamed fit over; nothing stays of an earlier fit."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_starts"]:
-            self.__dict__.pop(name)
+        """Take a streamed fit over."""
         self._adopt(fitted)
         self._keep_curves(censoring, unique_times, horizon)
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
