@@ -104,7 +104,8 @@ def _counts(data: SurvivalData, n_boot: int, seed: int) -> NDArray[np.float32]:
 
 def _of_plain_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> dict[str, FloatArray]:
     """The measures (R,) of every sample of rows without late entry."""
-    time, event = data.time.numpy(), data.event.numpy()
+    known = tree._outcome(data)  # times 0 as in ``evaluate``
+    time, event = known["time"], known["event"]
     grid = evaluation_range(time, event, tree.censoring_, None, 100).times
     fold = _Fold(time, event, counts, tree.censoring_, grid)
     harrell, uno = _concordances(tree, data.X, fold)
