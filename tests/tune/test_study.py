@@ -169,9 +169,25 @@ def test_an_optimal_tree_is_searched_too(data):
     assert result.model.predict(data.X).shape == (data.n,)
 
 
+def test_a_study_measures_what_it_refits(data):
+    space = {"depth": 0, "l1": 0.5, "leaf": "weibull", "l2": 1.0, "max_terms": None}
+    result = quick(data, space, n_trials=1, refit=False)
+    folds = StudyObjective(data, n_folds=2).cross_validate(SoftSurvivalTree(random_state=0, **result.parameters))
+    assert result.best.user_attrs["folds"]["harrell_c"] == pytest.approx([fold["harrell_c"] for fold in folds])
+    assert result.best.values[1] == pytest.approx(sum(fold["ibs"] for fold in folds) / 2)
+
+
+def test_rules_are_searched_where_fairness_is_measured(grouped):
+    space = {"max_terms": 2, "depth": 1, "leaf": "weibull"}
+    result = quick(grouped, space, n_trials=1, measures=("harrell_c", "fairness"), refit=False)
+    assert result.parameters["max_terms"] == 2
+    assert "init" not in result.parameters
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"n_trials": 0}, "n_trials must be"),
         ({"pruner": "median"}, "one measure"),
         ({"pruner": "best"}, "pruner must be"),
