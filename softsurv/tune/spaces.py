@@ -136,7 +136,7 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
 def _counts_terms(given: Space) -> bool:
     """Whether ``max_terms`` may be a number, which trees of rules alone take."""
     spec = given.get("max_terms")
-    values = as_spec(spec).values if isinstance(spec, Choice | list) else (spec,)
+    values = spec if isinstance(spec, list) else spec.values if isinstance(spec, Choice) else (spec,)
     return isinstance(spec, Range) or any(isinstance(value, numbers.Integral) for value in values)
 
 

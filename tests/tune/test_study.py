@@ -8,6 +8,7 @@ import signal
 from importlib import import_module
 
 import joblib
+import numpy as np
 import optuna
 import pytest
 import torch
@@ -57,6 +58,16 @@ def test_tables_are_read_as_in_fit(data, quick_space):
     how = QUICK | {"space": quick_space, "refit": False}
     assert trials_of(study(data.X, data.y, **how)) == expected
     assert trials_of(study(table, ("died", "t"), **how)) == expected
+
+
+def test_weights_have_the_name_of_fit(data, quick_space):
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, data.n)
+    how = QUICK | {"space": quick_space, "refit": False, "n_trials": 2}
+    found = [trials_of(study(data.X, data.y, **how, **{name: weight})) for name in ("sample_weight", "weight")]
+    assert found[0] == found[1]
+    assert found[0] != trials_of(study(data.X, data.y, **how))
+    with pytest.raises(InvalidParameterError, match="weight and sample_weight say the same, got both"):
+        study(data.X, data.y, sample_weight=weight, weight=weight)
 
 
 def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_space, tmp_path):
@@ -188,6 +199,7 @@ def test_rules_are_searched_where_fairness_is_measured(grouped):
     ("options", "message"),
     [
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"time_limit": "x"}, "time_limit must be a finite number of seconds >= 0, got 'x'"),
         ({"n_trials": 0}, "n_trials must be"),
         ({"pruner": "median"}, "one measure"),
         ({"pruner": "best"}, "pruner must be"),
