@@ -11,6 +11,7 @@ import contextlib
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
+from softsurv.estimators.shared.checks import whole
 from softsurv.explore.curves import log_hazard_of
 from softsurv.explore.quality import require_times
 from softsurv.metrics.evaluate import MEASURES, evaluate_with_censoring
@@ -74,8 +76,10 @@ def bootstrap_quality(
     are on subjects like these, not how much another training set would change the tree. A sample without comparable
     pairs is left out.
     """
-    if n_boot < 20:
-        raise InvalidParameterError(f"n_boot must be at least 20, got {n_boot!r}")
+    whole("n_boot", n_boot, 20)
+    whole("seed", seed, 0)
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise InvalidParameterError(f"level must be a number in (0, 1), got {level!r}")
     require_times(data)
     data = data.joined()
     counts = _counts(data, n_boot, seed)

@@ -102,7 +102,7 @@ def test_samples_are_those_of_repeated_subjects(several):
 def test_same_seed_same_interval(gbsg2):
     one, other = (bootstrap_quality(gbsg2.tree, gbsg2.test, 20, seed=5) for _ in range(2))
     assert one.equals(other)
-    with pytest.raises(InvalidParameterError, match="n_boot must be at least 20, got 3"):
+    with pytest.raises(InvalidParameterError, match="n_boot must be an integer >= 20, got 3"):
         bootstrap_quality(gbsg2.tree, gbsg2.test, 3)
 
 
@@ -118,3 +118,17 @@ def test_events_at_time_zero_count_as_in_evaluate():
     found, expected = bootstrap_quality(tree, data, n_boot=20)["value"], tree.evaluate(data)
     for name, value in found.items():
         assert value == pytest.approx(expected[name], rel=1e-6), name
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"n_boot": "a"}, "n_boot must be an integer >= 20, got 'a'"),
+        ({"level": 2}, r"level must be a number in \(0, 1\), got 2"),
+        ({"level": "a"}, r"level must be a number in \(0, 1\), got 'a'"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+    ],
+)
+def test_arguments_of_other_kinds_are_told(given, sentence):
+    with pytest.raises(InvalidParameterError, match=sentence):
+        bootstrap_quality(None, None, **given)
