@@ -131,12 +131,12 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     columns |= {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
-        columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
+        columns |= _time_columns("survival", args.times, survival)
         if getattr(model, "recurrent_", False):
-            counts = model.predict_mean_count(rows, args.times)
-            columns |= {f"mean_count_{time:g}": counts[:, k] for k, time in enumerate(args.times)}
+            columns |= _time_columns("mean_count", args.times, model.predict_mean_count(rows, args.times))
         for name in _causes(model, args):
-            columns |= _incidence_columns(name, args.times, model.predict_cumulative_incidence(rows, args.times, name))
+            incidence = model.predict_cumulative_incidence(rows, args.times, name)
+            columns |= _time_columns(f"incidence_{name}", args.times, incidence)
     return pd.DataFrame(columns)
 
 
@@ -151,9 +151,10 @@ def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataF
     rows = rows[[name for name in rows if name in known]]
     columns: dict[str, Any] = {_harmless(args.id): [_harmless(one) for one in pd.unique(rows[args.id])]}
     survival = model.predict_path(rows, **where, times=args.times)
-    columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
+    columns |= _time_columns("survival", args.times, survival)
     for name in _causes(model, args):
-        columns |= _incidence_columns(name, args.times, model.predict_path(rows, **where, times=args.times, cause=name))
+        incidence = model.predict_path(rows, **where, times=args.times, cause=name)
+        columns |= _time_columns(f"incidence_{name}", args.times, incidence)
     return pd.DataFrame(columns)
 
 
@@ -162,8 +163,11 @@ def _causes(model: Any, args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(model.cause_names_) if args.of_cause is None else (args.of_cause,)
 
 
-def _incidence_columns(name: str, times: list[float], values: Any) -> dict[str, Any]:
-    return {_harmless(f"incidence_{name}_{time:g}"): values[:, k] for k, time in enumerate(times)}
+def _time_columns(stem: str, times: list[float], values: Any) -> dict[str, Any]:
+    """A column for each time, of values (n, T)."""
+    from softsurv.estimators.column_names import time_names
+
+    return {_harmless(f"{stem}_{name}"): values[:, k] for k, name in enumerate(time_names(times))}
 
 
 def _check_path(args: argparse.Namespace) -> None:

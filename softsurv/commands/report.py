@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, at_least, check_outcome, check_table, read_data
+from softsurv.commands._input import (
+    add_late_entry,
+    add_outcome,
+    add_table,
+    at_least,
+    check_outcome,
+    check_table,
+    read_data,
+)
 from softsurv.commands._output import echo, output_file
 from softsurv.commands._recorded import check_features, existing_model, fill_from_model, warn_of_seen_rows
 from softsurv.errors import InvalidParameterError
@@ -31,6 +39,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
     group = add_outcome(parser)
+    add_late_entry(group)
     group.add_argument("--group", metavar="COLUMN", help="sensitive group, such as sex; never a feature")
     parser.add_argument("--sensitive", metavar="VALUE", help="the value of --group to compare with the others")
     parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Tensor
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.soft.inference import covariance_of_leaves
 from softsurv.estimators.soft.parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
@@ -150,11 +151,10 @@ def fit_many(
     >>> many.table()["together"].tolist()  # 3 settings x 2 folds x 2 starts
     [12, 12, 12]
     """
-    if not settings:
-        raise InvalidParameterError("settings must hold at least one mapping of arguments, got none; name what to fit")
+    settings = _checked_settings(settings)
     models = [SoftSurvivalTree(**setting) for setting in settings]
     reader = SoftSurvivalTree()
-    raw = reader._read(X, y, **{"weight" if name == "sample_weight" else name: v for name, v in columns.items()})
+    raw = reader._read(X, y, **reader_columns(columns))
     folds = [] if n_folds is None else folds_of_content(raw, n_folds, seed)
     parts = [raw.take(train) for train, _ in folds] or [raw]
     found = {k: soft_setting(model, raw.cause_names) for k, model in enumerate(models)}
@@ -172,6 +172,19 @@ def fit_many(
         tuple(raw.take(test) for _, test in folds),
         tuple(fitted[k][1] for k in range(len(models))),
     )
+
+
+def _checked_settings(settings: Any) -> tuple[Mapping[str, Any], ...]:
+    """Mappings of arguments, one at least."""
+    if isinstance(settings, str | Mapping) or not isinstance(settings, Iterable):
+        raise InvalidParameterError(f"settings must be a list of mappings of arguments, got {settings!r}")
+    given = tuple(settings)
+    for setting in given:
+        if not isinstance(setting, Mapping):
+            raise InvalidParameterError(f"settings must hold mappings of arguments, got {setting!r} among them")
+    if not given:
+        raise InvalidParameterError("settings must hold at least one mapping of arguments, got none; name what to fit")
+    return given
 
 
 def can_share(parts: Sequence[SurvivalData]) -> bool:

@@ -22,6 +22,7 @@ from softsurv.data.chunks import Chunk, Table
 from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
+from softsurv.estimators.column_names import time_names
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters, choose_device
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.ranges import default_grid
@@ -160,7 +161,7 @@ def predict_stream(
         if times is not None:
             grid = np.atleast_1d(np.asarray(times, dtype=float))
             curves = model.predict_survival_function(frame, times=grid)
-            found |= {f"survival_{t:g}": curves[:, k] for k, t in enumerate(grid)}
+            found |= {f"survival_{name}": curves[:, k] for k, name in enumerate(time_names(grid))}
         yield pd.DataFrame(found)
 
 

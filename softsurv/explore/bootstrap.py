@@ -11,6 +11,7 @@ import contextlib
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
+from softsurv.estimators.shared.checks import whole
 from softsurv.explore.curves import log_hazard_of
 from softsurv.explore.quality import require_times
 from softsurv.metrics.evaluate import MEASURES, evaluate_with_censoring
@@ -74,8 +76,10 @@ def bootstrap_quality(
     are on subjects like these, not how much another training set would change the tree. A sample without comparable
     pairs is left out.
     """
-    if n_boot < 20:
-        raise InvalidParameterError(f"n_boot must be at least 20, got {n_boot!r}")
+    whole("n_boot", n_boot, 20)
+    whole("seed", seed, 0)
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise InvalidParameterError(f"level must be a number in (0, 1), got {level!r}")
     require_times(data)
     data = data.joined()
     counts = _counts(data, n_boot, seed)
@@ -104,7 +108,8 @@ def _counts(data: SurvivalData, n_boot: int, seed: int) -> NDArray[np.float32]:
 
 def _of_plain_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> dict[str, FloatArray]:
     """The measures (R,) of every sample of rows without late entry."""
-    time, event = data.time.numpy(), data.event.numpy()
+    known = tree._outcome(data)  # times 0 as in ``evaluate``
+    time, event = known["time"], known["event"]
     grid = evaluation_range(time, event, tree.censoring_, None, 100).times
     fold = _Fold(time, event, counts, tree.censoring_, grid)
     harrell, uno = _concordances(tree, data.X, fold)

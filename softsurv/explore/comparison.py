@@ -16,6 +16,8 @@ import pandas as pd
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.estimators.column_names import reader_columns
+from softsurv.estimators.shared.checks import whole
 from softsurv.explore.rivals import made, measured
 from softsurv.explore.style import literal_text, plain_axes, series_style
 
@@ -156,8 +158,9 @@ def compare(
     >>> found.table()["harrell_c"].round(1).tolist()
     [0.7, 0.5]
     """
-    rows = survival_data(data, y, **columns).require_events()
+    rows = survival_data(data, y, **reader_columns(columns)).require_events()
     named = _named(models, rows)
+    whole("seed", seed, 0)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
         raise InvalidParameterError(f"n_repeats must be an integer >= 1, got {n_repeats!r}")
     options = {} if times is None else {"times": times}

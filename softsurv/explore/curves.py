@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.column_names import time_names
 from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, takes_tables
 from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.metrics.ranges import thinned
@@ -272,7 +273,7 @@ def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None =
     after : float, optional
         Survival given survival up to this time.
     """
-    grid, tree = np.atleast_1d(np.asarray(times, dtype=float)), survival_tree(tree)
+    grid, tree = _numbers("times", times), survival_tree(tree)
     if after is None:
         values = tree.predict_survival_function(X, times=grid)
     else:
@@ -301,6 +302,7 @@ def prediction_frame(
     DataFrame
         ``leaf``, ``risk``, ``first_quartile`` (a quarter has had the event), ``median``, ``expectation``.
     """
+    grid, shares = _numbers("times", times), _numbers("quantiles", quantiles)
     end = float(default_times(tree, horizon=horizon)[-1])
     frame = pd.DataFrame(
         {
@@ -312,14 +314,21 @@ def prediction_frame(
         },
         index=_index_of(X),
     )
-    for share in np.atleast_1d(np.asarray(quantiles, dtype=float)):
-        frame[f"q({share:g})"] = tree.predict_quantile(X, share)
-    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    for share, name in zip(shares, time_names(shares), strict=True):
+        frame[f"q({name})"] = tree.predict_quantile(X, share)
     if grid.size:
         survival = tree.predict_survival_function(X, times=grid)
-        for k, time in enumerate(grid):
-            frame[f"S({time:g})"] = survival[:, k]
+        for k, name in enumerate(time_names(grid)):
+            frame[f"S({name})"] = survival[:, k]
     return frame
+
+
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    """An argument's numbers, (T,)."""
+    try:
+        return np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} must be numbers, got {values!r}") from None
 
 
 def _index_of(X: Any) -> pd.Index | None:

@@ -240,7 +240,10 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
 
     report = tree.report_
     if not report.trace:
-        raise InvalidParameterError("tree must hold a training trace, got an empty one; fit it again")
+        raise InvalidParameterError(
+            "tree must hold a training trace, got none: trees of rules keep none, dense trees (max_terms=None) and "
+            "optimal trees do"
+        )
     ax = plain_axes(new_axes(ax, 5.6, 3.4))
     look = series_style(0)
     rounds = np.arange(len(report.trace))

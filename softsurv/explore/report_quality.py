@@ -41,7 +41,8 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
         },
         index=[MEANING[str(name)][0] for name in frame.index],
     )
-    span = evaluation_range(data.time.numpy(), data.event.numpy(), tree.censoring_)
+    known = tree._outcome(data)  # times 0 as in ``evaluate``
+    span = evaluation_range(known["time"], known["event"], tree.censoring_)
     unit = unit_of(data, time_unit)
     words = (
         f"On {counted(data.n, 'row')} with {counted(data.n_events, 'event')}, from {with_unit(span.lower, unit)} to "

@@ -15,6 +15,7 @@ from softsurv.data.kinds import level_text
 from softsurv.data.rules import level_words, number_text, rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, unsaid
+from softsurv.estimators.shared.checks import whole
 from softsurv.estimators.shared.training_rows import FAR_VALUES, Ranges, outside
 from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import LinearSplit, QuestionSplit, pushes_of
@@ -95,6 +96,7 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
     --------
     >>> print(explain(tree, test.X.iloc[[0]]))                  # doctest: +SKIP
     """
+    whole("n_reasons", n_reasons, 0)
     with unsaid(FAR_VALUES):
         return _explained(tree, row, time_unit, n_reasons)
 

@@ -14,6 +14,7 @@ from optuna.pruners import NopPruner
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
+from softsurv.estimators.shared.checks import whole
 from softsurv.estimators.soft.parameters import choose_device, torch_dtype
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.soft.cross_validation import (
@@ -76,7 +77,8 @@ class StudyObjective:
     space : mapping, optional
         Parameters of the estimator: a `Choice`, a `Range`, a list of values, or one fixed value. They replace
         those of :func:`softsurv.tune.default_space` by name. Soft trees are trees of rules unless this names an
-        argument that only dense trees have or ``max_terms=None``, or fairness is measured.
+        argument that only dense trees have or ``max_terms=None``, or fairness is measured; a number for
+        ``max_terms`` asks for rules.
     n_folds : int
     seed : int
         Seed of the folds and of the estimator.
@@ -122,6 +124,7 @@ class StudyObjective:
     ) -> None:
         if estimator not in ESTIMATORS:
             raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        whole("seed", seed, 0)
         self.measures = (measures,) if isinstance(measures, str) else tuple(measures)
         data = data.joined()
         check_measures(self.measures, data, interest)

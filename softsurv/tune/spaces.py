@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,10 +50,15 @@ class Range:
     log: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+        ends = (self.low, self.high)
+        real = all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in ends)
+        if not (real and math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
             raise InvalidParameterError(f"a Range must have finite low <= high, got {self.low!r} to {self.high!r}")
         if self.log and self.low <= 0:
             raise InvalidParameterError(f"a Range with log=True must have low > 0, got {self.low!r}")
+        kind = int if all(isinstance(end, numbers.Integral) for end in ends) else float  # of numpy's numbers too
+        object.__setattr__(self, "low", kind(self.low))
+        object.__setattr__(self, "high", kind(self.high))
 
     def suggest(self, trial: optuna.Trial, name: str) -> Any:
         """The value for this trial."""
@@ -114,24 +120,35 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
     measures : tuple of str
         If they hold "fairness", its penalty is searched too.
     given : mapping, optional
-        ``space=`` of the study. Soft trees are dense if it names an argument that only dense trees have or
-        ``max_terms=None``, or if fairness is measured.
+        ``space=`` of the study. Soft trees are of rules if its ``max_terms`` holds a number. Otherwise they are dense
+        if it names an argument that only dense trees have or ``max_terms=None``, or if fairness is measured.
     """
     if estimator == "optimal":
         return dict(OPTIMAL)
     given = given or {}
-    if not (DENSE_ALONE & given.keys() or given.get("max_terms", 1) is None or "fairness" in measures):
+    if _counts_terms(given) or not (
+        DENSE_ALONE & given.keys() or given.get("max_terms", 1) is None or "fairness" in measures
+    ):
         return dict(RULES)
     return DENSE | {"max_terms": None} | ({"fairness": FAIRNESS} if "fairness" in measures else {})
 
 
+def _counts_terms(given: Space) -> bool:
+    """Whether ``max_terms`` may be a number, which trees of rules alone take."""
+    spec = given.get("max_terms")
+    values = spec if isinstance(spec, list) else spec.values if isinstance(spec, Choice) else (spec,)
+    return isinstance(spec, Range) or any(isinstance(value, numbers.Integral) for value in values)
+
+
 def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """The estimator's arguments for this trial; parameters that have no effect beside the others are left out."""
+    """The estimator's arguments for this trial; searched ones that have no effect beside the others are left out."""
     chosen: dict[str, Any] = {}
     for name in sorted(space, key=lambda n: n in _MATTERS):  # first those on which others depend
-        if _MATTERS.get(name, _always)(chosen | _fixed(space)):
-            spec = space[name]
-            chosen[name] = as_spec(spec).suggest(trial, name) if is_open(spec) else spec
+        spec = space[name]
+        if not is_open(spec):
+            chosen[name] = spec  # as in the refit, which takes every fixed value
+        elif _MATTERS.get(name, _always)(chosen | _fixed(space)):
+            chosen[name] = as_spec(spec).suggest(trial, name)
     return chosen
 
 
@@ -204,7 +221,7 @@ def _splits(chosen: dict[str, Any]) -> bool:
     return chosen.get("depth") != 0
 
 
-_OF_SPLITS = ("shrinkage", "slope_shrinkage", "max_terms", "routing_l2", "solver", "init", "n_restarts", "l1")
+_OF_SPLITS = ("shrinkage", "slope_shrinkage", "max_terms", "routing_l2", "solver", "init", "n_restarts")
 
 _MATTERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     **dict.fromkeys(_OF_SPLITS, _splits),

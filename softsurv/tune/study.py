@@ -20,6 +20,8 @@ from optuna.trial import FrozenTrial, TrialState
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.estimators.column_names import reader_columns
+from softsurv.estimators.shared.checks import number
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
 from softsurv.tune.objective import StudyObjective
@@ -134,6 +136,8 @@ def study(
     for what, value in (("n_trials", n_trials), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidParameterError(f"{what} must be an integer >= 1, got {value!r}")
+    if time_limit is not None:
+        number("time_limit", time_limit, 0, "seconds")
     folder = None if output is None else Path(output)
     make_pruner(pruner, n_folds, len(goal.measures))
     make_sampler(sampler, seed)
@@ -147,6 +151,7 @@ def _read(data: Any, y: Any, columns: Mapping[str, Any]) -> SurvivalData:
     """Rows and outcome, however they are given."""
     if isinstance(y, str):
         raise InvalidParameterError(f"y must be the outcome, got {y!r}; name the estimator: estimator={y!r}")
+    columns = reader_columns(columns)
     if not isinstance(data, tuple):
         return survival_data(data, y, **columns)
     if len(data) != 2 or y is not None:

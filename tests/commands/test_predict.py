@@ -76,3 +76,13 @@ def test_predicting_without_a_feature(trial, model, capsys):
 def test_predicting_at_no_time(trial, model, times, capsys):
     assert main(["predict", model, "trial.csv", "--times", *times]) == 1
     assert "times must be finite and >= 0" in capsys.readouterr().err
+
+
+def test_close_times_have_columns_of_their_own(trial, model):
+    times = ["1.0000001", "1.0000002", "20"]
+    assert main(["predict", model, "trial.csv", "--times", *times, "--out", "p.csv"]) == 0
+    table = pd.read_csv("p.csv")
+    assert list(table)[3:] == ["survival_1.0000001", "survival_1.0000002", "survival_20"]
+    assert np.allclose(
+        table.iloc[:, 3:], load_model(model).predict_survival_function(make_table(), list(map(float, times)))
+    )

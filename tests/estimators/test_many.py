@@ -125,7 +125,13 @@ def test_arrays_and_weights_are_read_as_in_fit(frame):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [([], "settings must hold at least one"), ([{"depth": -1, "l2": 1.0}], "depth must be")],
+    [
+        ([], "settings must hold at least one"),
+        ([{"depth": -1, "l2": 1.0}], "depth must be"),
+        ({"depth": 1}, "settings must be a list of mappings of arguments, got {'depth': 1}"),
+        (3, "settings must be a list of mappings of arguments, got 3"),
+        ([3], "settings must hold mappings of arguments, got 3 among them"),
+    ],
 )
 def test_bad_settings_are_refused(frame, settings, message):
     with pytest.raises(InvalidParameterError, match=message):

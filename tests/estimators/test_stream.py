@@ -49,6 +49,21 @@ def test_a_streamed_leaf_is_that_of_a_table_in_memory(frame, table):
     assert streamed.leaf_table_.n.tolist() == [150]
 
 
+def test_a_streamed_fit_forgets_an_earlier_one(frame, table):
+    """Causes, ranges, names of the outcome and starts of the earlier fit belong to other rows."""
+    fresh = fit_stream(SoftSurvivalTree(**SETTINGS), table)
+    cause = np.where(frame["died"], np.where(frame["x0"] > 0, "up", "down"), None)
+    again = SoftSurvivalTree(**SETTINGS).fit(frame[["x0", "x1", "t"]], time="t", cause=cause)
+    fit_stream(again, table)
+    assert vars(again).keys() == vars(fresh).keys()
+    assert again.cause_names_ == ()
+    assert again.export_text() == fresh.export_text()
+    with pytest.raises(InvalidParameterError, match="this tree was fitted to one"):
+        again.predict_cumulative_incidence(frame, [1.0], cause="up")
+    with pytest.raises(InvalidParameterError, match="evaluate_starts needs the starts"):
+        again.evaluate_starts(frame[["x0", "x1"]], (frame["died"], frame["t"]))
+
+
 def test_predictions_come_chunk_by_chunk_with_the_survival_asked_for(frame, table):
     model = SoftSurvivalTree(**SETTINGS).fit(frame[["x0", "x1"]], (frame["died"], frame["t"]))
     parts = list(predict_stream(model, table, times=[0.5, 2.0]))

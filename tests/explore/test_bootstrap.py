@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.bootstrap import bootstrap_quality
@@ -102,5 +102,33 @@ def test_samples_are_those_of_repeated_subjects(several):
 def test_same_seed_same_interval(gbsg2):
     one, other = (bootstrap_quality(gbsg2.tree, gbsg2.test, 20, seed=5) for _ in range(2))
     assert one.equals(other)
-    with pytest.raises(InvalidParameterError, match="n_boot must be at least 20, got 3"):
+    with pytest.raises(InvalidParameterError, match="n_boot must be an integer >= 20, got 3"):
         bootstrap_quality(gbsg2.tree, gbsg2.test, 3)
+
+
+@pytest.mark.filterwarnings("ignore:time is 0 in")
+def test_events_at_time_zero_count_as_in_evaluate():
+    """A smooth curve has no event at 0: both take such times at the floor that the tree was fitted with."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=160)})
+    time = rng.exponential(np.exp(-X["x"].to_numpy())).round(1)
+    data = survival_data(X, time=time, event=rng.random(160) < 0.8)
+    assert (data.event.numpy() & (time == 0)).any()
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(data)
+    found, expected = bootstrap_quality(tree, data, n_boot=20)["value"], tree.evaluate(data)
+    for name, value in found.items():
+        assert value == pytest.approx(expected[name], rel=1e-6), name
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"n_boot": "a"}, "n_boot must be an integer >= 20, got 'a'"),
+        ({"level": 2}, r"level must be a number in \(0, 1\), got 2"),
+        ({"level": "a"}, r"level must be a number in \(0, 1\), got 'a'"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+    ],
+)
+def test_arguments_of_other_kinds_are_told(given, sentence):
+    with pytest.raises(InvalidParameterError, match=sentence):
+        bootstrap_quality(None, None, **given)

@@ -161,3 +161,13 @@ def test_models_that_refuse_a_time_of_zero_are_compared_all_the_same():
         FastSurvivalSVM().fit(rows.X[["Age_in_years"]], rows.y)
     found = compare({"svm": FastSurvivalSVM(), "aft": lifelines.LogNormalAFTFitter(penalizer=0.01)}, rows, n_folds=2)
     assert found.folds["harrell_c"].notna().all()
+
+
+def test_weights_and_seeds_are_taken_as_in_fit():
+    rows, weight = load_dataset("veterans"), np.linspace(0.5, 2.0, 137)
+    found = [
+        compare("kaplan_meier", rows.X, rows.y, n_folds=2, **{name: weight}) for name in ("weight", "sample_weight")
+    ]
+    assert found[0].folds["ibs"].tolist() == found[1].folds["ibs"].tolist()
+    with pytest.raises(InvalidParameterError, match="seed must be an integer >= 0, got -1"):
+        compare("kaplan_meier", rows, seed=-1)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.errors import InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.explore.curves import (
     MAX_STEPS,
     curves_by_leaf,
@@ -103,3 +103,16 @@ def test_steps_begin_at_zero_and_stay_drawable():
 def test_horizon_must_be_a_time(gbsg2):
     with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0, got -1"):
         default_times(gbsg2.tree, horizon=-1)
+
+
+def test_close_times_have_columns_of_their_own(gbsg2):
+    frame = prediction_frame(gbsg2.tree, gbsg2.test.X, times=[700, 700.0001, 365], quantiles=[0.5, 0.5000001])
+    assert frame.columns[-5:].tolist() == ["q(0.5)", "q(0.5000001)", "S(700)", "S(700.0001)", "S(365)"]
+    expected = gbsg2.tree.predict_survival_function(gbsg2.test.X, times=[700, 700.0001, 365])
+    np.testing.assert_array_equal(frame.iloc[:, -3:], expected)
+
+
+@pytest.mark.parametrize("give", [survival_frame, prediction_frame])
+def test_times_that_are_no_numbers_are_told(gbsg2, give):
+    with pytest.raises(InvalidParameterError, match=r"times must be numbers, got \['a'\]"):
+        give(gbsg2.tree, gbsg2.test.X, times=["a"])

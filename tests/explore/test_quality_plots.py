@@ -87,3 +87,9 @@ def test_a_trace_never_rises(optimal):
     values = np.asarray(ax.lines[0].get_ydata())
     assert (np.diff(values) <= 0).all()
     assert values[-1] == optimal.tree.report_.trace[-1]
+
+
+def test_a_tree_of_rules_has_no_trace_to_draw(gbsg2):
+    rules = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1).fit(gbsg2.train)
+    with pytest.raises(InvalidParameterError, match="got none: trees of rules keep none, dense trees"):
+        plot_trace(rules, axes())

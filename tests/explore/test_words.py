@@ -154,3 +154,8 @@ def test_recurrent_events_are_told_as_mean_counts():
     told = str(explain(tree, X.head(1)))
     assert f"{tree.predict_mean_count(X.head(1), [2.0])[0, 0]:.2f} by 2" in told
     assert "median" not in told
+
+
+def test_a_number_of_reasons_that_is_none_is_told(gbsg2):
+    with pytest.raises(InvalidParameterError, match="n_reasons must be an integer >= 0, got 'a'"):
+        explain(gbsg2.tree, gbsg2.test.X.iloc[[0]], n_reasons="a")

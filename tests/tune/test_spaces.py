@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import optuna
 import pytest
 from hypothesis import given, settings
@@ -82,7 +83,31 @@ def test_bad_text_is_one_sentence(text):
         parse_space(text)
 
 
+def test_fixed_values_are_those_of_the_refit():
+    """A study measures the arguments that it refits with; ``l1`` acts on the slopes of a single leaf too."""
+    space = {"depth": 0, "l1": 0.5, "leaf": "weibull", "l2": 1.0, "max_terms": None, "shrinkage": 1.0}
+    assert suggest(fixed(), space) == space
+    assert suggest(fixed(l1=0.5), {"depth": 0, "l1": Range(0.1, 1.0)}) == {"depth": 0, "l1": 0.5}
+
+
+@pytest.mark.parametrize("max_terms", [2, [1, 2], Range(1, 3), np.int64(2)])
+def test_a_number_of_terms_asks_for_rules_where_fairness_is_measured(max_terms):
+    space = default_space("soft", ("harrell_c", "fairness"), {"max_terms": max_terms})
+    assert "slope_shrinkage" in space
+    assert "init" not in space
+
+
+def test_ranges_of_numpy_numbers_are_of_integers_where_both_ends_are():
+    whole_numbers = Range(np.int64(0), np.int64(1))
+    assert type(whole_numbers.suggest(fixed(depth=1), "depth")) is int
+    assert whole_numbers == Range(0, 1)
+    assert type(Range(np.float32(0), 1).high) is float
+
+
 def test_bad_specs():
+    for low, high in (("a", "b"), (None, 1), (False, True)):
+        with pytest.raises(InvalidParameterError, match="must have finite low <= high, got"):
+            Range(low, high)
     with pytest.raises(InvalidParameterError, match="at least one value"):
         Choice(())
     with pytest.raises(InvalidParameterError, match="low > 0"):

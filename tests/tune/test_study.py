@@ -8,6 +8,7 @@ import signal
 from importlib import import_module
 
 import joblib
+import numpy as np
 import optuna
 import pytest
 import torch
@@ -57,6 +58,16 @@ def test_tables_are_read_as_in_fit(data, quick_space):
     how = QUICK | {"space": quick_space, "refit": False}
     assert trials_of(study(data.X, data.y, **how)) == expected
     assert trials_of(study(table, ("died", "t"), **how)) == expected
+
+
+def test_weights_have_the_name_of_fit(data, quick_space):
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, data.n)
+    how = QUICK | {"space": quick_space, "refit": False, "n_trials": 2}
+    found = [trials_of(study(data.X, data.y, **how, **{name: weight})) for name in ("sample_weight", "weight")]
+    assert found[0] == found[1]
+    assert found[0] != trials_of(study(data.X, data.y, **how))
+    with pytest.raises(InvalidParameterError, match="weight and sample_weight say the same, got both"):
+        study(data.X, data.y, sample_weight=weight, weight=weight)
 
 
 def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_space, tmp_path):
@@ -169,9 +180,26 @@ def test_an_optimal_tree_is_searched_too(data):
     assert result.model.predict(data.X).shape == (data.n,)
 
 
+def test_a_study_measures_what_it_refits(data):
+    space = {"depth": 0, "l1": 0.5, "leaf": "weibull", "l2": 1.0, "max_terms": None}
+    result = quick(data, space, n_trials=1, refit=False)
+    folds = StudyObjective(data, n_folds=2).cross_validate(SoftSurvivalTree(random_state=0, **result.parameters))
+    assert result.best.user_attrs["folds"]["harrell_c"] == pytest.approx([fold["harrell_c"] for fold in folds])
+    assert result.best.values[1] == pytest.approx(sum(fold["ibs"] for fold in folds) / 2)
+
+
+def test_rules_are_searched_where_fairness_is_measured(grouped):
+    space = {"max_terms": 2, "depth": 1, "leaf": "weibull"}
+    result = quick(grouped, space, n_trials=1, measures=("harrell_c", "fairness"), refit=False)
+    assert result.parameters["max_terms"] == 2
+    assert "init" not in result.parameters
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"time_limit": "x"}, "time_limit must be a finite number of seconds >= 0, got 'x'"),
         ({"n_trials": 0}, "n_trials must be"),
         ({"pruner": "median"}, "one measure"),
         ({"pruner": "best"}, "pruner must be"),

@@ -74,7 +74,9 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         unique_times: FloatArray,
         horizon: float,
     ) -> Self:
-        """Take a streamed fit over."""
+        """Take a streamed fit over; nothing of an earlier fit stays."""
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_starts"]:
+            del self.__dict__[name]
         self._adopt(fitted)
         self._keep_curves(censoring, unique_times, horizon)
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
