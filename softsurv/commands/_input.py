@@ -108,10 +108,11 @@ def add_missing_values(group: argparse._ActionsContainer) -> None:
     )
 
 
-def add_late_entry(group: argparse._ArgumentGroup) -> None:
-    """The columns of late entry and interval censoring."""
+def add_entry_and_weight(group: argparse._ArgumentGroup) -> None:
+    """The columns of late entry, interval censoring and weights."""
     group.add_argument("--entry", metavar="COLUMN", help="time at which a row came under observation (late entry)")
     group.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
+    group.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
 
 
 def check_table(args: argparse.Namespace) -> None:

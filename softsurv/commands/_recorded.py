@@ -12,7 +12,7 @@ from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidSur
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
 
-_ROLES = ("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id")
+_ROLES = ("time", "event", "entry", "upper", "weight", "group", "cause", "start", "stop", "id")
 _INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
 _LISTS = ("drop", "categorical", "missing_values")
 

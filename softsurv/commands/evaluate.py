@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import add_entry_and_weight, add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import cause_table, echo, echo_json, measure_note, measure_table
 from softsurv.commands._recorded import check_features, existing_model, fill_from_model, warn_of_seen_rows
 
@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
     columns = add_outcome(parser)
-    add_late_entry(columns)
+    add_entry_and_weight(columns)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
     return parser

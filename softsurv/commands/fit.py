@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import add_entry_and_weight, add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import (
     cause_table,
     data_line,
@@ -76,8 +76,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     add_table(parser, required=False, folders="--memory")
     parser.add_argument("--config", metavar="RUN.JSON", type=Path, help="take what is not given from an earlier run")
     columns = add_outcome(parser)
-    add_late_entry(columns)
-    columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
+    add_entry_and_weight(columns)
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for --fairness; never a feature")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where the model goes (default: DATA-model)")
     parser.add_argument("--test-size", metavar="SHARE", type=float, help="share of rows to hold out and evaluate on")

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from softsurv.commands._input import (
-    add_late_entry,
+    add_entry_and_weight,
     add_outcome,
     add_table,
     at_least,
@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
     group = add_outcome(parser)
-    add_late_entry(group)
+    add_entry_and_weight(group)
     group.add_argument("--group", metavar="COLUMN", help="sensitive group, such as sex; never a feature")
     parser.add_argument("--sensitive", metavar="VALUE", help="the value of --group to compare with the others")
     parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from softsurv.commands._input import (
-    add_late_entry,
+    add_entry_and_weight,
     add_outcome,
     add_table,
     at_least,
@@ -57,8 +57,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     add_table(parser)
     columns = add_outcome(parser)
-    add_late_entry(columns)
-    columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
+    add_entry_and_weight(columns)
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for the measure fairness")
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days; kept for reports")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (default: DATA-study)")

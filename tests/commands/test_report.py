@@ -45,3 +45,22 @@ def test_a_report_knows_late_entry_and_intervals_as_evaluate_does(trial, capsys)
     assert ">entry<" not in page
     assert main(["fit", "train.csv", *OUTCOME, "--upper", "up", "--drop", "entry", *QUICK, "--out", "between"]) == 0
     assert main(["report", "between", "new.csv", "--bootstrap", "20"]) == 0
+
+
+def test_evaluate_and_report_know_the_weights_of_the_fit(trial, capsys):
+    rows = make_table(160).drop(columns=["id", "status"])
+    rows = rows.assign(w=np.random.default_rng(0).choice([0.1, 5.0], 160))
+    rows[:80].to_csv("train.csv", index=False)
+    rows[80:].to_csv("new.csv", index=False)
+    rows[80:].drop(columns="w").to_csv("plain.csv", index=False)
+    assert main(["fit", "train.csv", *OUTCOME, "--weight", "w", *QUICK, "--out", "weighted"]) == 0
+    capsys.readouterr()
+    measured = []
+    for table, more in (("new.csv", []), ("new.csv", ["--weight", "w"]), ("plain.csv", [])):
+        assert main(["evaluate", "weighted", table, "--json", *more]) == 0
+        measured.append(json.loads(capsys.readouterr().out)["harrell_c"])
+    assert measured[0] == measured[1] != measured[2]
+    assert main(["report", "weighted", "new.csv", "--bootstrap", "20"]) == 0
+    page = (trial / "report.html").read_text(encoding="utf-8")
+    assert f"{measured[0]:.3f}" in page
+    assert ">w<" not in page

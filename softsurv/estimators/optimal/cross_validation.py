@@ -138,7 +138,7 @@ def choose_size(
     if not all_paths:
         single = Size(0, 1, p.complexity, strengths[0])
         losses.add(single, np.array([np.nan]), 1.0)
-    choice = _in_time(choice_among(*losses, status), p, strengths, set(all_paths))
+    choice = in_time(choice_among(*losses, status), p, strengths, set(all_paths))
     if choice.status != Status.OPTIMAL or not all_paths:
         return choice
     trees = [path.tree_at(choice.size, p.complexity) for path in all_paths[choice.size.depth]]
@@ -158,7 +158,7 @@ def _may_continue(choice: SizeChoice, p: OptimalParameters) -> bool:
     )
 
 
-def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
+def in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
     """The choice; where time ended the comparison early, the choice among what was compared."""
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
@@ -167,10 +167,11 @@ def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float
         # no split was compared in time: a small tree, well shrunk, rather than none
         depth, shrinkage = min(UNTRIED_DEPTH, depth_limit), strengths[-1]
         return replace(choice, depth=depth, leaves=min(leaf_limit or 2**depth, 2**depth), shrinkage=shrinkage)
-    if p.max_depth == "auto" and ran_out and 0 < choice.size.depth == max(depths) < depth_limit:
-        # larger was better as long as there was time; where the user set no limit, one depth more is taken
-        deeper = choice.size.depth + 1
-        return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
+    if p.max_depth == "auto" and ran_out:
+        depth, leaves = choice.size.depth, choice.size.leaves
+        if 0 < depth == max(depths) < depth_limit and leaves == min(leaf_limit or 2**depth, 2**depth):
+            # larger was better as long as there was time; where the user set no limit, one depth more is taken
+            return replace(choice, depth=depth + 1, leaves=min(leaf_limit or 2 * 2**depth, 2 * 2**depth))
     return choice
 
 

@@ -16,6 +16,7 @@ from softsurv.data.frames import as_frame
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
+from softsurv.estimators.column_names import reader_columns
 from softsurv.metrics.conformal import followed_weight, lower_cutoff
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
@@ -79,7 +80,7 @@ class LowerBounds:
         conformalized survival analysis with right-censored data, arXiv 2412.09729.
         """
         check_is_fitted(self, "censoring_")
-        data = _plain_rows(survival_data(X, y, **how))
+        data = _plain_rows(survival_data(X, y, **reader_columns(how)))
         coverages = [_checked_coverage(share) for share in np.atleast_1d(np.asarray(coverage, dtype=object))]
         time, event = data.time.double().cpu().numpy(), data.event.cpu().numpy()
         scorers = self._scorers(data, n_folds)

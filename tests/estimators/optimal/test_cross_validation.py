@@ -21,9 +21,11 @@ from softsurv.estimators.optimal.cross_validation import (
     SizeChoice,
     choice_among,
     choose_size,
+    in_time,
 )
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import Size
+from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.exact.kernels.cache import ENTRY_BYTES
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives.brier import IbsScore
@@ -222,6 +224,15 @@ def test_a_choice_that_ran_out_of_time_goes_one_depth_further(make_rows, monkeyp
         tree = OptimalSurvivalTree().fit(X, y)
     assert tree.selection_["max_depth"].max() == 1
     assert tree.tree_.depth == 2
+
+
+@pytest.mark.parametrize(("leaves", "taken"), [(4, (3, 8)), (3, (2, 3))])
+def test_one_depth_further_is_taken_only_where_the_largest_was_best(leaves, taken):
+    made = OnDemand(pd.DataFrame)
+    choice = SizeChoice(2, leaves, 0.0, 10.0, made, Status.TIME_LIMIT)
+    found = in_time(choice, OptimalSurvivalTree(), (10.0, 80.0), {0, 1, 2})
+    assert (found.depth, found.leaves, found.shrinkage) == (*taken, 10.0)
+    assert in_time(choice, OptimalSurvivalTree(max_depth=4), (10.0,), {0, 1, 2}) is choice  # the user's limit
 
 
 def test_nothing_said_of_the_size_means_that_it_is_chosen(make_rows):
