@@ -28,19 +28,16 @@ MISSING = [
 PLAIN_NUMBERS = {float, int, np.float64, np.float32, np.int64, np.int32, type(None)}
 """Types of cells that become doubles as they are; None is missing."""
 
-LONGEST_NAMES = 1 << 20
-"""Bytes of the first line of a csv file that are looked at for its encoding."""
-
-MANY_OBJECTS = 100
-"""Columns of objects that are looked at together; fewer take no time one by one."""
+LONGEST_NAMES, MANY_OBJECTS = 1 << 20, 100
+"""Bytes of the first line of a csv file that are looked at for its encoding; columns of objects that are looked at
+together, as fewer take no time one by one."""
 
 
 def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
     """A table of features as a pandas frame.
 
-    Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths.
-    Columns of a table without names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte
-    order where ``native``: `checked_features` sees to that too.
+    Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths. Columns without
+    names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte order where ``native``.
     """
     import pandas as pd
 
@@ -258,8 +255,8 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
     if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
         X, types = _native(X), None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
-    names = X.columns.tolist()
-    X = X.copy() if all(type(name) is str for name in names) else _text_named(X)
+    named = _text_named(X)
+    X = X.copy() if named is X else named
     refuse_twice(X)
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")

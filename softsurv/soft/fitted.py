@@ -101,6 +101,8 @@ class FittedSoftTree:
         tensors = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
         if "clock" in tensors:  # the name in models of earlier versions
             tensors["time_scale"] = tensors.pop("clock")
+        if not isinstance(meta["family"], str):
+            raise TypeError("a family is stored by its name")
         family = get_family(meta["family"], **meta["family_settings"])
         rules = tuple(None if rule is None else LinearRule.restore(rule) for rule in meta.get("rules", ()))
         tree = _tree(family, meta["depth"], tensors, rules).to(device)
