@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
+from softsurv.data.alignment import text_named
 from softsurv.data.blocks import column_types, distinct, float_columns, place_names, values_of
 from softsurv.data.columns import is_polars, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
@@ -28,16 +29,19 @@ MISSING = [
 PLAIN_NUMBERS = {float, int, np.float64, np.float32, np.int64, np.int32, type(None)}
 """Types of cells that become doubles as they are; None is missing."""
 
-LONGEST_NAMES, MANY_OBJECTS = 1 << 20, 100
-"""Bytes of the first line of a csv file that are looked at for its encoding; columns of objects that are looked at
-together, as fewer take no time one by one."""
+LONGEST_NAMES = 1 << 20
+"""Bytes of the first line of a csv file that are looked at for its encoding."""
+
+MANY_OBJECTS = 100
+"""Columns of objects that are looked at together; fewer take no time one by one."""
 
 
 def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
     """A table of features as a pandas frame.
 
-    Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths. Columns without
-    names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte order where ``native``.
+    Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths.
+    Columns of a table without names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte
+    order where ``native``: `checked_features` sees to that too.
     """
     import pandas as pd
 
@@ -68,57 +72,6 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
 def has_names(X: Any) -> bool:
     """Whether the columns of a table that :func:`as_frame` takes have names of their own."""
     return hasattr(type(X), "columns") or isinstance(X, (str, Path, dict))  # a lazy table warns when asked itself
-
-
-def align_columns(frame: pd.DataFrame, names: list[str], *, named: bool, trained_with_names: bool) -> pd.DataFrame:
-    """The columns that training had, in its order: by name where both tables have names, else by position.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What :func:`as_frame` made.
-    names : list of str
-        Columns of the training table.
-    named : bool
-        Whether the names of ``frame`` were given (see :func:`has_names`).
-    trained_with_names : bool
-        Whether those of the training table were.
-
-    Raises
-    ------
-    InvalidSurvivalDataError
-        A column is missing, or there are more or fewer than in training.
-    """
-    frame = _text_named(frame)
-    if frame.columns.tolist() == names:
-        return frame
-    if named and trained_with_names:
-        absent = [name for name in names if name not in frame.columns]
-        if absent:
-            raise InvalidSurvivalDataError(
-                f"X must have every column seen in training, got none named {_first(absent, 8)}; add or rename columns"
-            )
-        return frame[names]
-    if frame.shape[1] != len(names):
-        raise InvalidSurvivalDataError(f"X must have {len(names)} features as in training, got {frame.shape[1]}")
-    if trained_with_names:
-        warn(
-            "X has no column names, but training had; its columns are taken by position, as "
-            f"{_first(names, 4)}; pass a table with these names",
-            DataWarning,
-        )
-    return frame.set_axis(names, axis="columns")
-
-
-def _text_named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its column names as text; itself where they are."""
-    names = frame.columns.tolist()
-    return frame if all(type(name) is str for name in names) else frame.set_axis(list(map(str, names)), axis="columns")
-
-
-def _first(names: list[str], count: int) -> str:
-    """The first of some names, quoted."""
-    return ", ".join(map(repr, names[:count])) + (", ..." if len(names) > count else "")
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -255,7 +208,7 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
     if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
         X, types = _native(X), None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
-    named = _text_named(X)
+    named = text_named(X)
     X = X.copy() if named is X else named
     refuse_twice(X)
     if len(X) == 0:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.data.alignment import align_columns
 from softsurv.data.blocks import Labels, NumberBlock
 from softsurv.data.encoding import (
     NumbersLearned,
@@ -26,7 +27,7 @@ from softsurv.data.encoding import (
     raw_values,
     scaled,
 )
-from softsurv.data.frames import align_columns, as_frame, checked_features, has_names
+from softsurv.data.frames import as_frame, checked_features, has_names
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import is_identifier
 from softsurv.data.rules import indicator_name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
-from softsurv.metrics.histories import Incidence
+from softsurv.metrics.histories import Incidence, by_code
 from softsurv.nonparametric import StepFunction, at_risk_table, ratio
 from softsurv.trees.incidence import accumulated
 
@@ -87,7 +88,7 @@ class Baseline(BaseEstimator):
         return log_hazard
 
     def _incidence_of(self, prepared: Any) -> Incidence:
-        return lambda times, code: self._incidences(prepared, np.asarray(times, dtype=float))[..., code - 1]
+        return by_code(partial(self._incidences, prepared))
 
     def _incidences(self, prepared: Any, times: FloatArray) -> FloatArray:
         return self._at(accumulated(self._rises(prepared))[1], times)

@@ -23,6 +23,12 @@ from softsurv.nonparametric import StepFunction, checked_columns
 Incidence = Callable[[FloatArray, int], ArrayLike]
 """Times (T,) and the code of a cause to the cumulative incidences (N, T)."""
 
+
+def by_code(incidences: Callable[[FloatArray], FloatArray]) -> Incidence:
+    """The incidence of one cause from a function that gives those of all, (N, T, K)."""
+    return lambda times, code: incidences(np.asarray(times, dtype=float))[..., code - 1]
+
+
 ONE_ROW_EACH = (
     "uno_c, cd_auc, ibs and the AUC and Brier score by cause need one row for each subject: they are None for subjects "
     "with several rows; concordance compares the rows at risk at each event"

@@ -14,15 +14,16 @@ from softsurv.errors import InvalidParameterError
 
 
 @dataclass(frozen=True)
-class SharedCurves:
-    """The log cumulative hazards of N subjects, of whom many have the same one.
+class CurvesInCommon:
+    """Curves of N subjects, of whom many have the same one.
 
     Parameters
     ----------
     member : ndarray of int (N,)
         Curve of each subject, from 0 to G - 1.
     curves : callable
-        Takes times (T,), returns log H (G, T).
+        Takes times (T,), returns the G curves: log H (G, T) in `SharedCurves`, the incidence of each cause (G, T, K) in
+        `SharedIncidences`.
     n_curves : int
         G; some may be nobody's.
     """
@@ -30,6 +31,10 @@ class SharedCurves:
     member: IntArray
     curves: Callable[[FloatArray], FloatArray]
     n_curves: int
+
+
+class SharedCurves(CurvesInCommon):
+    """The log cumulative hazards of N subjects, of whom many have the same one."""
 
     def __call__(self, times: FloatArray) -> FloatArray:
         """Log H of each subject, (N, T)."""
@@ -43,23 +48,8 @@ class SharedCurves:
             )
 
 
-@dataclass(frozen=True)
-class SharedIncidences:
-    """The cumulative incidences of competing causes of N subjects, of whom many have the same ones.
-
-    Parameters
-    ----------
-    member : ndarray of int (N,)
-        Curves of each subject, from 0 to G - 1.
-    curves : callable
-        Takes times (T,), returns the incidence of each cause (G, T, K).
-    n_curves : int
-        G; some may be nobody's.
-    """
-
-    member: IntArray
-    curves: Callable[[FloatArray], FloatArray]
-    n_curves: int
+class SharedIncidences(CurvesInCommon):
+    """The cumulative incidences of competing causes of N subjects, of whom many have the same ones."""
 
     def of_cause(self, code: int) -> SharedCurves:
         """The curves of the cause 1..K, to be compared as log cumulative hazards are."""

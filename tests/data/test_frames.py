@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import (
-    align_columns,
     as_frame,
     checked_features,
     checked_table,
@@ -20,7 +19,7 @@ from softsurv.data.frames import (
     objects_as_numbers,
     read_table,
 )
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError
 
 VALUES = [[1.0, 2.0], [3.0, 4.0]]
 NAMED = pd.DataFrame(VALUES, columns=["a", "b"])
@@ -57,24 +56,6 @@ def test_every_form_of_table_is_the_same_frame(form):
 def test_what_is_no_table_is_one_sentence(X, sentence):
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         as_frame(X)
-
-
-def test_columns_are_found_by_name_whatever_their_order():
-    shuffled = NAMED.assign(more=1.0)[["more", "b", "a"]]
-    found = align_columns(shuffled, ["a", "b"], named=True, trained_with_names=True)
-    pd.testing.assert_frame_equal(found, NAMED)
-    with pytest.raises(InvalidSurvivalDataError, match="got none named 'c', 'd'; add or rename columns"):
-        align_columns(shuffled, ["a", "c", "d"], named=True, trained_with_names=True)
-
-
-def test_columns_without_names_are_taken_by_place_with_a_warning():
-    array = as_frame(np.array(VALUES))
-    with pytest.warns(DataWarning, match="taken by position, as 'a', 'b'; pass a table with these names"):
-        found = align_columns(array, ["a", "b"], named=False, trained_with_names=True)
-    pd.testing.assert_frame_equal(found, NAMED)
-    assert list(align_columns(NAMED, ["x0", "x1"], named=True, trained_with_names=False)) == ["x0", "x1"]
-    with pytest.raises(InvalidSurvivalDataError, match="X must have 3 features as in training, got 2"):
-        align_columns(array, ["a", "b", "c"], named=False, trained_with_names=True)
 
 
 @pytest.mark.parametrize(("text", "sentence"), [
@@ -155,10 +136,3 @@ def test_a_checksum_sees_cells_names_and_odd_text():
 def test_a_binarizer_reads_a_lazy_table_by_its_names():
     lazy = polars.from_pandas(NAMED).lazy()
     assert Binarizer().fit(lazy).codes(lazy).tolist() == Binarizer().fit(NAMED).codes(NAMED).tolist()
-
-
-def test_columns_are_aligned_by_their_names_as_text():
-    frame = pd.DataFrame([[1.0, 2.0, 3.0]])  # named 0, 1, 2
-    found = align_columns(frame, ["2", "0"], named=True, trained_with_names=True)
-    assert found.columns.tolist() == ["2", "0"]
-    assert found.to_numpy().tolist() == [[3.0, 1.0]]

@@ -198,6 +198,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         ]
 
     def ranked_by(self) -> Sequence[str]:
+        """Relative risk or time lost of each leaf in words; empty for causes and recurrent events."""
         if self.leaf_ in HISTORIES.values():
             return ()
         if self.leaf_ in WITH_RISK:
@@ -207,6 +208,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         ]
 
     def ranking_note(self) -> str:
+        """What relative risk or time lost mean; empty for causes and recurrent events."""
         if self.leaf_ in HISTORIES.values():
             return ""
         lost = f"Time lost: expected before {number_text(self.horizon_)}."

@@ -50,7 +50,8 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
     min_samples_leaf : int
         Least rows per leaf.
     min_weight_fraction_leaf : float
-        Least share of the total weight per leaf, up to 0.5, in the place of ``min_samples_leaf``.
+        Least share of the total weight per leaf, up to 0.5, in the place of ``min_samples_leaf``. Weights of classes
+        count where the objective takes them: "balanced_accuracy", and others with ``class_weight``.
     complexity : float
         Cost per leaf, in the unit of the objective: 0.01 asks a leaf to classify 1 % of the weight better.
     thresholds, max_levels, min_share

@@ -16,6 +16,7 @@ from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import TrainingTable
+from softsurv.estimators.shared.checks import number
 from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
@@ -169,18 +170,37 @@ def costs_by_class(given: Any, classes: Classes) -> FloatArray:
     return label_costs.from_matrix(classes.label, matrix)
 
 
+def _test(name: Any, value: Any) -> FeatureTest:
+    """A test as ``feature_costs`` tells it: its cost, or the fields of `FeatureTest`."""
+    known = set(FeatureTest.__dataclass_fields__)
+    given = dict(value) if isinstance(value, Mapping) else {"cost": value}
+    if "cost" not in given or not given.keys() <= known:
+        raise InvalidParameterError(
+            f"feature_costs[{name!r}] must be a number, or hold cost and no more than {', '.join(sorted(known))}, got "
+            f"{value!r}"
+        )
+    test = FeatureTest(**given)
+    for field in ("cost", "discounted"):
+        if field == "cost" or test.discounted is not None:
+            number(f"{field} of feature_costs[{name!r}]", getattr(test, field), 0.0)
+    if test.discounted is not None and test.discounted > test.cost:
+        raise InvalidParameterError(f"discounted of feature_costs[{name!r}] must be at most its cost, got {value!r}")
+    return test
+
+
 def split_costs(
     feature_costs: Mapping[str, float | Mapping[str, Any]] | None, training: TrainingTable
 ) -> SplitCosts | None:
     """What the engine takes for the costs of the tests; None where there are none."""
+    if feature_costs is None:
+        return None
+    if not isinstance(feature_costs, Mapping):
+        raise InvalidParameterError(f"feature_costs must name the cost of each feature or test, got {feature_costs!r}")
     if not feature_costs:
         return None
-    tests = {
-        str(name): FeatureTest(**value) if isinstance(value, Mapping) else FeatureTest(float(value))
-        for name, value in feature_costs.items()
-    }
+    tests = {str(name): _test(name, value) for name, value in feature_costs.items()}
     test_of = _test_of_columns(tests, set(training.binarizer.filler_.input_names_))
-    groups = sorted({test.group for test in tests.values() if test.group is not None})
+    groups = list(dict.fromkeys(test.group for test in tests.values() if test.group is not None))
     full = [test.cost for test in tests.values()]
     reduced = [test.cost if test.discounted is None else test.discounted for test in tests.values()]
     group = [-1 if test.group is None else groups.index(test.group) for test in tests.values()]
@@ -198,13 +218,13 @@ def split_costs(
 def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[str, int]:
     """Number of the test that yields each column."""
     test_of: dict[str, int] = {}
-    for number, (name, test) in enumerate(tests.items()):
+    for place, (name, test) in enumerate(tests.items()):
         for column in test.columns or (name,):
             if column not in known:
                 raise InvalidParameterError(f"feature_costs must name columns of X, got {column!r}")
             if column in test_of:
                 raise InvalidParameterError(f"feature_costs must name a column once, got {column!r} twice")
-            test_of[column] = number
+            test_of[column] = place
     return test_of
 
 

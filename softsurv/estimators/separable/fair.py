@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
@@ -16,8 +17,8 @@ from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import TrainingTable
-from softsurv.estimators.shared.checks import number, one_of
-from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
+from softsurv.estimators.shared.checks import one_of, share
+from softsurv.estimators.shared.inputs import BinnedRows, coded, names_from_state
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
@@ -108,12 +109,12 @@ class OptimalFairClassificationTree(TreeClassifier):
             If the tree is not proven optimal.
         """
         one_of("constraint", self.constraint, KINDS)
-        number("tolerance", self.tolerance, 0.0)
+        share("tolerance", self.tolerance)
         training = self._training(X, sample_weight, y=y, group=group)
         classes = Classes.read(y, training)
         if classes.k != 2:
             raise InvalidParameterError(f"y must have two classes for {self.constraint!r}, got {classes.k}")
-        groups, group_code = np.unique(checked_group(group, training), return_inverse=True)
+        groups, group_code = coded("group", checked_group(group, training))
         if len(groups) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalClassificationTree")
         self.classes_, self.groups_ = classes.names, groups
@@ -203,7 +204,8 @@ def checked_group(group: Any, training: TrainingTable) -> NDArray[Any]:
         raise InvalidSurvivalDataError(
             f"group must have one entry for each row of X, ({training.n_given},), got {values.shape}"
         )
-    missing = values != values if values.dtype.kind in "fO" else np.zeros(len(values), bool)
+    missing = pd.isna(values)
     if missing.any():
-        raise InvalidSurvivalDataError(f"group must not be missing, got nan at row {int(missing.argmax())}")
+        row = int(missing.argmax())
+        raise InvalidSurvivalDataError(f"group must not be missing, got {values[row]} at row {row}")
     return values[training.kept]

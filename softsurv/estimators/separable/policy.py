@@ -13,7 +13,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of
-from softsurv.estimators.shared.inputs import checked_target, checked_treatment
+from softsurv.estimators.shared.inputs import checked_target, checked_treatment, coded
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
@@ -125,7 +125,7 @@ def read_rewards(
     if scores is not None:
         given = _table("scores", scores, training)
         return Rewards(np.arange(given.shape[1]), given)
-    treatments, codes = np.unique(checked_treatment(treatment, training.n_given), return_inverse=True)
+    treatments, codes = coded("treatment", checked_treatment(treatment, training.n_given))
     chance = None if propensity is None else _chance(propensity, training)
     table = None if predicted is None else _table("predicted", predicted, training)
     if table is not None and table.shape[1] != len(treatments):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
@@ -78,9 +79,19 @@ class PolicyTree(SeparableTree, SearchArguments):
         return np.asarray(self.tree_.value[leaf])
 
     def policy_value(self, X: Any, scores: Any) -> float:
-        """Mean score (n, K) of the treatments that the tree chooses: its value on held-out rows."""
+        """Mean score (n, K) of the treatments that the tree chooses: its value on held-out rows.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If the scores are not one row for each row of X, one column for each treatment.
+        """
         chosen = self.label_[self.apply(X)]
         table = check_array(scores, dtype=np.float64, input_name="scores")
+        if table.shape != (wanted := (len(chosen), len(self.treatments_))):
+            raise InvalidSurvivalDataError(
+                f"scores must have a row for each row of X and a column for each treatment, {wanted}, got {table.shape}"
+            )
         return float(table[np.arange(len(chosen)), chosen].mean())
 
     def _own_state(self) -> dict[str, Any]:

@@ -40,6 +40,12 @@ def number(name: str, value: Any, least: float, unit: str = "") -> None:
         raise InvalidParameterError(f"{name} must be a finite number{of} >= {least:g}, got {value!r}")
 
 
+def share(name: str, value: Any) -> None:
+    """The value is a number in [0, 1]."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise InvalidParameterError(f"{name} must be a number in [0, 1], got {value!r}")
+
+
 def flag(name: str, value: Any) -> None:
     """The value is True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -16,7 +16,7 @@ from softsurv.data.histories import cause_code
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.metrics.histories import Incidence
+from softsurv.metrics.histories import Incidence, by_code
 from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
 
 CELLS = 2_000_000
@@ -54,7 +54,7 @@ class CompetingRisks:
 
     def _incidence_of(self, prepared: Any) -> Incidence:
         """The incidences of rows as the measures take them."""
-        return lambda times, code: self._incidences(prepared, np.asarray(times, dtype=float))[..., code - 1]
+        return by_code(partial(self._incidences, prepared))
 
     def _incidences(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Cumulative incidences (n, T, K) at times >= 0."""

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import plain_array, too_large
@@ -124,6 +124,22 @@ def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
     if missing.size:
         raise InvalidSurvivalDataError(f"treatment must be known, got none at row {missing[0]}; leave out such rows")
     return given
+
+
+def coded(name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    """The different labels (K,) in their order, and the number of each row's (N,).
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If they are of kinds that have no order, such as numbers and text.
+    """
+    try:
+        names, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(label).__name__ for label in labels}))
+        raise InvalidSurvivalDataError(f"{name} must hold numbers or text alone, got {kinds}; make it text") from None
+    return names, codes
 
 
 def binned_rows(

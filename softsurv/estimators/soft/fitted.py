@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.frames import align_columns, as_frame, checked_features, has_names, numeric_matrix
+from softsurv.data.alignment import align_columns
+from softsurv.data.frames import as_frame, checked_features, has_names, numeric_matrix
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData

@@ -19,7 +19,7 @@ from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
 from softsurv.estimators.separable.tree import branches
-from softsurv.estimators.shared.checks import number, whole
+from softsurv.estimators.shared.checks import number, share, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room
@@ -52,7 +52,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         return fair_survival_search(
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
-            leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
+            leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.least,
             memory_limit=self.room.left - self.search.held, n_jobs=self.n_jobs, stop=stop,
         )  # fmt: skip
 
@@ -119,7 +119,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         max_depth: int = 3,
         max_leaves: int | None = None,
         *,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | str = 1,
         complexity: float = 0.0,
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
@@ -217,11 +217,14 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     def _check(self) -> None:
         check_parameters(self)
-        number("tolerance", self.tolerance, 0.0)
+        share("tolerance", self.tolerance)
         if self.horizon is None:
             raise InvalidParameterError("horizon must be the time, or times, at which groups are compared, got None")
-        times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
-        if times.ndim != 1 or not (np.isfinite(times) & (times > 0)).all():
+        try:
+            times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
+        except (TypeError, ValueError):
+            raise InvalidTimesError(f"horizon must be finite times > 0, got {self.horizon!r}") from None
+        if times.ndim != 1 or not times.size or not (np.isfinite(times) & (times > 0)).all():
             raise InvalidTimesError(f"horizon must be finite times > 0, got {self.horizon!r}")
 
     def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any]]:

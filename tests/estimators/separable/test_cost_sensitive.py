@@ -6,6 +6,7 @@ import pytest
 from softsurv import (
     OptimalCostSensitiveTree,
 )
+from softsurv.errors import InvalidParameterError
 
 
 def test_costs_of_tests_by_hand(rows):
@@ -24,3 +25,28 @@ def test_costs_of_tests_by_hand(rows):
     by_row = OptimalCostSensitiveTree(max_depth=2).fit(X, y, costs=given)
     chosen = (by_row.predict(X) == "well").astype(int)
     assert by_row.objective_ == pytest.approx(given[np.arange(len(y)), chosen].mean())
+
+
+@pytest.mark.parametrize(
+    ("costs", "sentence"),
+    [
+        ({"age": {"cost": 1, "bogus": 2}}, "feature_costs\\['age'\\] must be a number, or hold cost and no more than"),
+        ({"age": {"columns": ("age",)}}, "feature_costs\\['age'\\] must be a number, or hold cost"),
+        ({"age": "x"}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got 'x'"),
+        ({"age": None}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got None"),
+        ({"age": -1}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got -1"),
+        ({"age": {"cost": 1, "discounted": 2}}, "discounted of feature_costs\\['age'\\] must be at most its cost"),
+        (["age"], "feature_costs must name the cost of each feature or test, got"),
+    ],
+)
+def test_costs_of_tests_that_cannot_be_used_are_one_sentence(rows, costs, sentence):
+    with pytest.raises(InvalidParameterError, match=sentence):
+        OptimalCostSensitiveTree(None, costs, max_depth=1).fit(*rows())
+
+
+def test_groups_of_tests_may_have_any_names(rows):
+    X, y = rows()
+    costs = {name: {"cost": 0.2, "discounted": 0.1, "group": group} for name, group in (("age", 1), ("arm", "a"))}
+    named = {name: value | {"group": str(value["group"])} for name, value in costs.items()}
+    trees = [OptimalCostSensitiveTree(None, one, max_depth=2).fit(X, y) for one in (costs, named)]
+    assert trees[0].objective_ == trees[1].objective_

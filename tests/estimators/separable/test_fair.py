@@ -2,13 +2,14 @@
 
 import fuzz_pareto
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 from softsurv import (
     OptimalClassificationTree,
 )
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.separable.fair import OptimalFairClassificationTree, common_unit
 from softsurv.exact.objectives.fairness import KINDS, difference
 from softsurv.results import Status
@@ -67,6 +68,25 @@ def test_fair_tree_refuses_what_it_cannot_use(data):
         OptimalFairClassificationTree().fit(X, y + group, group=group)
     with pytest.raises(InvalidParameterError, match="must have rows of the positive class"):
         OptimalFairClassificationTree(KINDS[1]).fit(X, y, group=np.where(y == 1, 0, group))
+    with pytest.raises(InvalidParameterError, match=r"tolerance must be a number in \[0, 1\], got 2"):
+        OptimalFairClassificationTree(tolerance=2).fit(X, y, group=group)
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        (None, "group must not be missing, got None at row 3"),
+        (pd.NA, "group must not be missing, got <NA> at row 3"),
+        (np.nan, "group must not be missing, got nan at row 3"),
+        (7, "group must hold numbers or text alone, got int and str; make it text"),
+    ],
+)
+def test_groups_of_no_kind_are_one_sentence(data, missing, sentence):
+    X, y, group = data
+    names = np.where(group == 1, "a", "b").astype(object)
+    names[3] = missing
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        OptimalFairClassificationTree().fit(X, y, group=names)
 
 
 @pytest.mark.parametrize(

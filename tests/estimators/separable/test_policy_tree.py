@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy import OptimalPolicyTree
 from softsurv.estimators.separable.policy_tree import Rewards
 
@@ -44,6 +45,9 @@ def test_the_value_of_a_policy_is_the_mean_score_of_what_it_chooses(fitted):
     assert tree.policy_value(X, scores) == pytest.approx(scores[np.arange(60), tree.predict(X)].mean())
     with pytest.raises(ValueError, match="NaN"):
         tree.policy_value(X, np.full((60, 3), np.nan))
+    for table in (scores[:50], np.vstack([scores, scores]), scores[:, :1], np.hstack([scores, scores])):
+        with pytest.raises(InvalidSurvivalDataError, match="a row for each row of X and a column for each treatment"):
+            tree.policy_value(X, table)
 
 
 def test_every_row_has_the_scores_of_its_leaf(fitted):

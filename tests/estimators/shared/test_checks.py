@@ -5,13 +5,14 @@ import pytest
 
 from softsurv import OptimalClassificationTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, rows_for_a_leaf, whole
+from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, rows_for_a_leaf, share, whole
 
 
 def test_numbers_of_any_library_pass():
     whole("n", np.int32(3), 1)
     number("x", np.float32(0.5), 0.0)
     number("x", 2, 0.0)
+    share("x", 1)
     jobs(None)
     jobs(-1)
     rows_for_a_leaf(5, 5)
@@ -27,6 +28,9 @@ def test_numbers_of_any_library_pass():
         (lambda: number("x", float("nan"), 0.0), "x must be a finite number >= 0, got nan"),
         (lambda: number("x", float("inf"), 0.0), "x must be a finite number >= 0, got inf"),
         (lambda: number("x", False, 0.0), "x must be a finite number >= 0, got False"),
+        (lambda: share("x", 1.5), r"x must be a number in \[0, 1\], got 1.5"),
+        (lambda: share("x", float("nan")), r"x must be a number in \[0, 1\], got nan"),
+        (lambda: share("x", "a"), r"x must be a number in \[0, 1\], got 'a'"),
         (lambda: one_of("leaf", 1, (True, "km"), " here"), "leaf must be one of True, 'km' here, got 1"),
         (lambda: jobs(0), "n_jobs must be an integer >= 1, or -1 for all cores, got 0"),
         (lambda: rows_for_a_leaf(6, 5), "min_samples_leaf must be at most the number of rows, 5, got 6"),

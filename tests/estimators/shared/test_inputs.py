@@ -14,6 +14,7 @@ from softsurv.estimators.shared.inputs import (
     checked_target,
     checked_treatment,
     checked_weight,
+    coded,
     names_from_state,
 )
 
@@ -113,6 +114,14 @@ def test_treatments_are_known_for_every_row():
         checked_treatment([0, 1, 1], 2)
     with pytest.raises(InvalidSurvivalDataError, match="treatment must be known, got none at row 1; leave out"):
         checked_treatment(np.array(["new", None], dtype=object), 2)
+
+
+def test_labels_are_numbered_in_their_order():
+    names, codes = coded("group", np.array(["b", "a", "b"], dtype=object))
+    assert names.tolist() == ["a", "b"]
+    assert codes.tolist() == [1, 0, 1]
+    with pytest.raises(InvalidSurvivalDataError, match="treatment must hold numbers or text alone, got int and str"):
+        coded("treatment", np.array([1, "a"], dtype=object))
 
 
 def test_bins_name_their_columns_and_refuse_weights_that_are_lost_in_the_sum():

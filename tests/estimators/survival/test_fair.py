@@ -92,3 +92,27 @@ def test_groups_and_differences_are_saved(tmp_path):
     np.testing.assert_array_equal(again.difference_, tree.difference_)
     survival = again.predict_survival_function(X, [1.0, 2.0])
     np.testing.assert_allclose(group_difference(survival, group), tree.difference_, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"tolerance": 2}, InvalidParameterError, r"tolerance must be a number in \[0, 1\], got 2"),
+        ({"horizon": []}, InvalidTimesError, r"horizon must be finite times > 0, got \[\]"),
+        ({"horizon": "abc"}, InvalidTimesError, "horizon must be finite times > 0, got 'abc'"),
+    ],
+)
+def test_tolerance_and_horizon_are_checked(change, error, sentence):
+    data = load_dataset("veterans")
+    group = (data.X["Age_in_years"] >= 60).to_numpy()
+    with pytest.raises(error, match=sentence):
+        OptimalFairSurvivalTree(**({"horizon": 100.0, "max_depth": 1} | change)).fit(data.X, data.y, group=group)
+
+
+def test_the_least_rows_of_a_leaf_may_be_left_to_the_data():
+    data = load_dataset("veterans")
+    group = (data.X["Age_in_years"] >= 60).to_numpy()
+    tree = OptimalFairSurvivalTree(100.0, 1.0, max_depth=2, min_samples_leaf="auto").fit(data.X, data.y, group=group)
+    plain = OptimalSurvivalTree(max_depth=2).fit(data.X, data.y)
+    assert tree.objective_ == pytest.approx(plain.objective_)
+    assert tree.leaf_table_.n.min() >= 5
