@@ -109,6 +109,12 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
         type=_whole_or_word,
         help="features in a split at most, or none: dense splits (default: 3; dense with options of dense trees)",
     )
+    group.add_argument(
+        "--choice-rows",
+        metavar="N",
+        type=_whole_or_word,
+        help="rows at most on which settings are compared, or none: all (default: 20000)",
+    )
     group.add_argument("--prefer", metavar="NAME", help="of equals: tree (default), or simplest: a single leaf")
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")
     group.add_argument("--solver", metavar="NAME", help="lbfgs: all at once (default); nodec: node by node")

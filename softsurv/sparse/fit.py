@@ -28,6 +28,7 @@ from softsurv.sparse.leaf_fit import LeafPenalties
 from softsurv.sparse.lost import LostLikelihood, lost_likelihood
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, of_many_levels, shrunk
 from softsurv.sparse.prefer import Trial, preferred
+from softsurv.sparse.sample import on_all_rows, to_choose_on
 from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of
@@ -65,6 +66,8 @@ class SparseFit:
         What the rules cost against a dense tree; None for one leaf, for causes, and where it would take long.
     settings : tuple of LeafSetting
         Penalties of the leaves of each cause.
+    n_compared : int
+        Rows on which the settings were compared.
     """
 
     trees: tuple[SoftTree, ...]
@@ -78,6 +81,7 @@ class SparseFit:
     stopped: Status | None = None
     lost: LostLikelihood | None = None
     settings: tuple[LeafSetting, ...] = ()
+    n_compared: int = 0
 
     @property
     def candidate(self) -> Candidate:
@@ -139,6 +143,7 @@ def fit_rules(
     seed: int = 0,
     say: Say | None = None,
     counts: FloatArray | None = None,
+    choice_rows: int | None = None,
 ) -> SparseFit:
     """Choose and train a tree of rules.
 
@@ -159,18 +164,23 @@ def fit_rules(
         Called with a name of what was tried, the number of its candidates, and the number of all candidates.
     counts : ndarray (K,), optional
         Factor of each cause in the rules and in the choice, 1 by default.
+    choice_rows : int, optional
+        Of more rows a sample of about so many is compared on (`to_choose_on`).
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     look_before_fitting(data.n, data.x.shape[1], machine.budget)
-    choosing = machine.ending_sooner()
-    tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say, counts)
+    choosing, some = machine.ending_sooner(), to_choose_on(data, choice_rows, seed)
+    of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns)
+    tried = try_all(shrunk(some, scale), of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
         best, reason = preferred(left, prefer)
-        chosen = tried.of_family.of_all_rows(best)
-        problems = tried.problems[chosen.candidate.family]
-        settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
+        if some is data:
+            chosen, problems = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family]
+        else:
+            chosen, problems = on_all_rows(best, shrunk(data, scale), split, families, grid, choosing, counts)
+        settings = settle(best, tried.of_family if data.n_causes > 1 else None, grid)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not best):
@@ -187,8 +197,9 @@ def fit_rules(
     alone = rules and len(problems) == 1
     lost = lost_likelihood(data, problems[0], trees[0], leaf, penalties[0], machine) if alone else None
     return SparseFit(
-        trees, rules, best, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings)
-    )
+        trees, rules, best, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings),
+        some.n,
+    )  # fmt: skip
 
 
 def leaf_covariance(

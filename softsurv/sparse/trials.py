@@ -246,8 +246,10 @@ class FamilyTrials:
         as it is.
         """
         starts = list(dict.fromkeys(trial.fold_rules))
-        if len(starts) < 2 or self._stopped():
-            return trial
+        return trial if len(starts) < 2 or self._stopped() else self.found_again(trial, starts)
+
+    def found_again(self, trial: Trial, starts: Sequence[Rules]) -> Trial:
+        """The trial with the best tree of all rows to which the search leads from any of these rules."""
         candidate, last = trial.candidate, self.n_folds - 1
         how = candidate.ridge, candidate.shrinkage, candidate.max_terms or 1
         plans = [Plan(last, *how, rules, trial.grown_with) for rules in starts]

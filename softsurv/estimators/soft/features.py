@@ -99,6 +99,9 @@ def reading_notes(
     if tree.depth == 0 and "reason" in report.details:
         families = " and ".join(dict.fromkeys(one.family.name for one in trees))
         notes.append(f"One {families} regression for all rows: {report.details['reason']}.")
+    if compared := report.details.get("compared"):
+        some, rows = compared["rows"], compared["of"]
+        notes.append(f"Settings were compared on {some:,} of {rows:,} rows, and the tree was trained on all.")
     if cause_names:
         hazards = ", ".join(f"{name} {one.family.name}" for name, one in zip(cause_names, trees, strict=True))
         notes.append(f"Each leaf holds a hazard for each cause: {hazards}. The median is that of any event.")

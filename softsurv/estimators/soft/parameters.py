@@ -40,6 +40,9 @@ PREFERENCES = ("tree", "simplest")
 USUAL_TERMS = 3
 """Most features in a split by default: a reader cannot weigh more in his head."""
 
+LEAST_CHOICE_ROWS = 1000
+"""Fewer rows are compared no sooner, and say little of the settings."""
+
 MAX_RULE_DEPTH = 3
 
 RULE_LEAVES = {0: (1,), 1: (2,), 2: (2, 3, 4), 3: (2, 3, 4, 6, 8)}
@@ -78,6 +81,7 @@ class SoftParameters:
     random_state: int | None
     preprocess: bool
     progress: bool
+    choice_rows: int | None
     cause_weights: Any = None
 
     def __post_init__(self) -> None:
@@ -102,6 +106,8 @@ class SoftParameters:
         whole("n_restarts", self.n_restarts, 1)
         if self.max_iter is not None:
             whole("max_iter", self.max_iter, 1)
+        if self.choice_rows is not None:
+            whole("choice_rows", self.choice_rows, LEAST_CHOICE_ROWS)
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
                 number(name, getattr(self, name), 0.0)

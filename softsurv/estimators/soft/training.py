@@ -30,6 +30,7 @@ from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
 from softsurv.sparse.exact import exact_start
 from softsurv.sparse.fit import fit_rules
+from softsurv.sparse.sample import to_choose_on
 from softsurv.sparse.settle import told
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
@@ -123,9 +124,11 @@ def rule_tree(order: Order) -> Made:
             seed=parameters.seed,
             say=bar,
             counts=cause_weights(parameters.cause_weights, order.data.cause_names),
+            choice_rows=parameters.choice_rows,
         )
     collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
     details: dict[str, Any] = {"reason": fitted.reason, "collapsed": collapsed}
+    details |= _compared(fitted.n_compared, order.data)
     if fitted.lost is not None:
         details["lost_likelihood"] = asdict(fitted.lost) | {"share": fitted.lost.share}
     if order.data.cause is not None:
@@ -150,12 +153,12 @@ def rule_tree(order: Order) -> Made:
 def dense_tree(order: Order) -> Made:
     """A tree whose splits weigh all features (paper `sst`)."""
     parameters, data = order.parameters, order.data
-    recipe, tried, cut_off = _recipe(order)
+    recipe, tried, cut_off, compared = _recipe(order)
     with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
         groups = source_numbers(order.encoder, data.x.shape[1])
         starts = fit_starts(data, recipe, order.machine.ending_sooner(), groups, bar)
     trees, report = starts.best_of_causes, starts.report
-    report = report if cut_off is None else replace(report, status=cut_off)
+    report = replace(report, status=cut_off or report.status, details=report.details | compared)
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     known = not (recipe.fairness or recipe.l1)
     covariances = tuple(
@@ -165,18 +168,26 @@ def dense_tree(order: Order) -> Made:
     return Made(trees, recipe.candidate, report, tried, covariances, starts)
 
 
-def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
-    """The recipe of the tree, the trials of inner cross-validation, if any, and the status that ended these early."""
+def _compared(n: int, data: SurvivalData) -> dict[str, Any]:
+    """What the report says of the rows on which settings were compared, where these were not all rows."""
+    return {"compared": {"rows": n, "of": data.n}} if n < data.n else {}
+
+
+def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None, dict[str, Any]]:
+    """The recipe of the tree; the trials of inner cross-validation, if any, the status that ended these early, and
+    what the report says of the rows on which they were compared."""
     parameters, start, data = order.parameters, order.start, order.data
     depth, causes = None if start is None else start.depth, data.cause_names
     counts = parameters.counts(causes)
-    candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
+    candidate, grid, tried, cut_off, compared = parameters.given(depth), None, [], None, {}
     if candidate is None:
         grid = parameters.grid(depth)
         choosing = order.machine.ending_sooner(TRAINING_SHARE)
         with choice_bar(parameters.progress) as bar:
+            some = to_choose_on(data, parameters.choice_rows, parameters.seed)
+            compared = _compared(some.n, data)
             selection = select(
-                data, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness, counts
+                some, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness, counts
             )
         candidate, tried = selection.chosen, selection.table()
         cut_off = None if choosing.budget is None else choosing.budget.status
@@ -186,11 +197,11 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
         stop = StopSignal(order.machine.start_seconds(), outer=order.machine.budget)
         weights = None if counts is None else np.array(counts)
         exact = exact_start(data, columns, parameters.family, candidate.depth, stop, weights)
-        return parameters.recipe(candidate, grid, exact, causes), tried, cut_off
+        return parameters.recipe(candidate, grid, exact, causes), tried, cut_off, compared
     if start is None:
-        return parameters.recipe(candidate, grid, causes=causes), tried, cut_off
+        return parameters.recipe(candidate, grid, causes=causes), tried, cut_off, compared
     routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))
-    return parameters.recipe(candidate, grid, routing, causes), tried, cut_off
+    return parameters.recipe(candidate, grid, routing, causes), tried, cut_off, compared
 
 
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:

@@ -90,6 +90,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
         With competing causes: the weight of each in the splits and in their choice, by name or code; a cause that is
         not named has the weight 0. Or the one cause of interest. By default all weigh the same. The leaves hold every
         cause in any case.
+    choice_rows : int, optional
+        Most rows on which settings are compared. Of a larger table a sample of about so many is taken, with the share
+        of events of the table, or a larger one where events are rarer than one in five; the tree of the best setting is
+        trained on all rows. None: all rows are compared on.
 
     Attributes
     ----------
@@ -104,7 +108,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Status, objective, trace and seconds. ``details`` holds, for a tree of rules, the reason of the choice and the
         splits that were taken out because they changed no prediction. For a dense tree it holds the objective of every
         start and ``objective_by``, how the objective went over the rows: "compiled loops", "operators" or "fused
-        operator".
+        operator". ``compared`` tells of a sample on which settings were compared: its rows, and of how many.
     candidate_ : Candidate
         Depth, family and penalties used.
     selection_ : DataFrame
@@ -153,6 +157,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     preprocess: bool = True
     progress: bool = False
     cause_weights: Any = None
+    choice_rows: int | None = 20_000
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(

@@ -49,6 +49,7 @@ RULES = SoftParameters(
     depth=1, leaf="loglogistic", max_terms="auto", prefer="tree", n_knots=4, solver="lbfgs", n_restarts=1, init="auto",
     l2=0.1, shrinkage=10.0, slope_shrinkage=None, routing_l2=None, fairness=0.0, l1=0.0, max_iter=None, preset=None,
     time_limit=None, device="cpu", dtype="float64", random_state=0, preprocess=False, progress=False,
+    choice_rows=None,
 )  # fmt: skip
 """Arguments of a fit of a tree of rules that takes almost no time once its functions are compiled."""
 

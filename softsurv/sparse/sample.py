@@ -1,0 +1,82 @@
+"""Choice on a sample where rows are many: settings are compared on some rows, the chosen tree is found on all.
+
+Which family, size and penalties are best shows on some ten thousand rows; more make the comparison longer, and hardly
+another. Rules, thresholds and leaves gain by every row, and one tree is soon trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from softsurv.arrays import FloatArray
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import make_problem
+from softsurv.sparse.causes import SEPARATOR, Problems
+from softsurv.sparse.folds import Grid, make_folds
+from softsurv.sparse.prefer import Trial
+from softsurv.sparse.splits import SplitData
+from softsurv.sparse.trials import FamilyTrials
+
+EVENT_SHARE = 0.2
+"""A sample of n rows has at least this times n events, or it is larger: where events are rare, censored rows tell
+little, and a sample of so many rows would hold too few events to compare settings."""
+
+NEARLY_ALL = 0.8
+"""Of a table that is hardly larger all rows are taken."""
+
+
+def to_choose_on(data: SurvivalData, most: int | None, seed: int) -> SurvivalData:
+    """A sample of about ``most`` rows, or the data themselves where these are few or ``most`` is None.
+
+    The share of events is that of the data, and subjects are whole.
+    """
+    if most is None or data.n_failed_subjects < 2:
+        return data
+    share = max(most / data.n, EVENT_SHARE * most / data.n_failed_subjects)
+    return data if share > NEARLY_ALL else data.split(share, seed)[1]
+
+
+def on_all_rows(
+    trial: Trial,
+    data: SurvivalData,
+    split: SplitData,
+    families: Sequence[LeafFamily],
+    grid: Grid,
+    machine: Machine,
+    counts: FloatArray | None = None,
+) -> tuple[Trial, Problems]:
+    """A trial of a sample with its tree found on all rows, and the problems of these.
+
+    The search begins at the rules of each fold of the sample, and the best tree of all rows is kept.
+
+    Parameters
+    ----------
+    trial : Trial
+    data : SurvivalData
+        All rows, as the sample's are encoded.
+    split : SplitData
+        Of all rows.
+    families : sequence of LeafFamily
+        Among which the trial's are.
+    grid : Grid
+    machine : Machine
+    counts : ndarray (K,), optional
+        Factor of each cause.
+    """
+    alone = replace(grid, n_folds=1)
+    fold, by_name = make_folds(data, split, alone, 0, counts), {family.name: family for family in families}
+    parts = zip(data.by_cause(), trial.candidate.family.split(SEPARATOR), strict=True)
+    weight = torch.as_tensor(fold.masks)
+    problems = tuple(
+        make_problem(part, by_name[name], weight=weight, dtype=machine.dtype, device=machine.device)
+        for part, name in parts
+    )
+    of_family = FamilyTrials(trial.candidate.family, problems, fold, alone, machine)
+    if not trial.rules:
+        return replace(trial, models=of_family.single_leaves([trial.candidate.ridge])[1]), problems
+    return of_family.found_again(trial, list(dict.fromkeys(trial.fold_rules))), problems
