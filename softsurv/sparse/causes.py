@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import FIT, LeafPenalties, fit_leaves, leaf_models, losses_in_leaves, second_order
@@ -90,8 +90,9 @@ def second_orders(problems: Problems, models: Models, counts: FloatArray | None 
     return torch.cat([count * second_order(p, m[:, :1]) for p, m, count in own], -1)
 
 
-def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:
-    """Curves of every row in every leaf of one tree: survival (L, N, T), or the incidence of each cause (L, N, T K)."""
+def curves_in_leaves(problems: Problems, models: Models, times: FloatArray, rows: IntArray) -> FloatArray:
+    """Curves of n rows in every leaf of one tree: survival (L, n, T), or the incidence of each cause (L, n, T K)."""
+    problems = tuple(problem.of_rows(torch.as_tensor(rows)) for problem in problems)
     hazards = np.stack([_hazards(p, leaf_models(m), times) for p, m in zip(problems, models, strict=True)], -1)
     if len(problems) == 1:
         return np.exp(-hazards[..., 0])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.sparse.causes import Models, Problems, losses_of_causes
 from softsurv.sparse.leaf_fit import leaf_models
@@ -26,6 +26,13 @@ side, at some time up to the last event."""
 GRID_TIMES = 20
 """Times, at quantiles of the events, at which survival on both sides is compared."""
 
+BLOCK = 10_000
+"""Rows whose curves are held at once."""
+
+Curves = Callable[[IntArray], FloatArray]
+"""From row numbers (n,) to the curves of these rows in every leaf, (L, n, T): survival, or the cumulative incidences of
+all causes."""
+
 SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 """Slopes of the log-odds that are tried, per standard deviation of a rule's score."""
 
@@ -38,11 +45,8 @@ class Collapsed:
     difference: float
 
 
-def collapse(rules: Rules, data: SplitData, curves: FloatArray) -> tuple[Rules, list[Collapsed]]:
-    """Take out splits that change no row's curves (L, N, T) by :data:`LEAST_DIFFERENCE`, from the leaves up.
-
-    The curves are survival, or the cumulative incidences of all causes.
-    """
+def collapse(rules: Rules, data: SplitData, curves: Curves) -> tuple[Rules, list[Collapsed]]:
+    """Take out splits that change no row's curves by :data:`LEAST_DIFFERENCE`, from the leaves up."""
     new, gone = list(rules), []
     answers = answers_of(rules, data.values)
     for node in range(len(rules) - 1, -1, -1):
@@ -50,10 +54,7 @@ def collapse(rules: Rules, data: SplitData, curves: FloatArray) -> tuple[Rules, 
         if rule is None:
             continue
         at = np.flatnonzero(rows_at(answers, node))
-        difference = 0.0
-        if len(at):
-            left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
-            difference = float(np.abs(curves[left, at] - curves[right, at]).max())
+        difference = _difference(answers, node, at, curves)
         if difference >= LEAST_DIFFERENCE:
             continue
         gone.append(Collapsed(rule, difference))
@@ -62,6 +63,19 @@ def collapse(rules: Rules, data: SplitData, curves: FloatArray) -> tuple[Rules, 
         for below in _subtree(2 * node + 2, len(rules)):
             new[below] = None
     return tuple(new), gone[::-1]
+
+
+def _difference(answers: BoolArray, node: int, at: IntArray, curves: Curves) -> float:
+    """Largest difference that a split makes to a row; of many rows no more are looked at once it is large enough."""
+    largest = 0.0
+    for first in range(0, len(at), BLOCK):
+        rows = at[first : first + BLOCK]
+        left, right = (leaf_below(answers[:, rows], 2 * node + side) for side in (1, 2))
+        here, place = curves(rows), np.arange(len(rows))
+        largest = max(largest, float(np.abs(here[left, place] - here[right, place]).max()))
+        if largest >= LEAST_DIFFERENCE:
+            break
+    return largest
 
 
 def _subtree(node: int, n_branches: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -224,7 +225,7 @@ def _collapsed(
     if len(problems) > 1 and rules:  # each cause has its own penalties
         models, _ = fit_causes(problems, leaves_of([rules], split), len(rules) + 1, penalties, models, budget=budget)
     while rules:
-        new, out = collapse(rules, split, curves_in_leaves(problems, models, times))
+        new, out = collapse(rules, split, partial(curves_in_leaves, problems, models, times))
         if not out:
             break
         gone += out

@@ -52,7 +52,7 @@ def on_all_rows(
 ) -> tuple[Trial, Problems]:
     """A trial of a sample with its tree found on all rows, and the problems of these.
 
-    The search begins at the rules of each fold of the sample, and the best tree of all rows is kept.
+    The search begins at those rules that fit all rows best, of those of each fold of the sample.
 
     Parameters
     ----------
@@ -79,4 +79,5 @@ def on_all_rows(
     of_family = FamilyTrials(trial.candidate.family, problems, fold, alone, machine)
     if not trial.rules:
         return replace(trial, models=of_family.single_leaves([trial.candidate.ridge])[1]), problems
-    return of_family.found_again(trial, list(dict.fromkeys(trial.fold_rules))), problems
+    near = of_family.found_again(trial, list(dict.fromkeys(trial.fold_rules)), sweeps=0)
+    return of_family.found_again(near, [near.rules]), problems

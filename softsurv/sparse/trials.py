@@ -248,20 +248,30 @@ class FamilyTrials:
         starts = list(dict.fromkeys(trial.fold_rules))
         return trial if len(starts) < 2 or self._stopped() else self.found_again(trial, starts)
 
-    def found_again(self, trial: Trial, starts: Sequence[Rules]) -> Trial:
-        """The trial with the best tree of all rows to which the search leads from any of these rules."""
-        candidate, last = trial.candidate, self.n_folds - 1
+    def found_again(self, trial: Trial, starts: Sequence[Rules], sweeps: int = 2) -> Trial:
+        """The trial with the best tree of all rows to which the search leads from any of these rules.
+
+        Without ``sweeps`` the rules stay, and the best of them are taken.
+        """
+        candidate, last, n_leaves = trial.candidate, self.n_folds - 1, len(starts[0]) + 1
         how = candidate.ridge, candidate.shrinkage, candidate.max_terms or 1
-        plans = [Plan(last, *how, rules, trial.grown_with) for rules in starts]
-        grown = self._grow(plans)
-        stack = take(self.problems, torch.full((len(plans),), last))
-        n_rows = self.fold.n_rows[[last] * len(plans)]
-        penalties = penalties_of(n_rows, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
-        models, loss = fit_causes(
-            stack, grown.leaf, len(starts[0]) + 1, penalties, grown.models, ROUGH, self.budget, self.fold.rows.counts
-        )
-        best = int(loss.argmin())
-        return replace(trial, rules=grown.rules[best], models=some(models, slice(best, best + 1)))
+
+        def found(part: slice) -> tuple[float, Rules, Models]:
+            """The best of some starts: its loss, rules and models."""
+            plans = [Plan(last, *how, rules, trial.grown_with) for rules in starts[part]]
+            grown = self._grow(plans, sweeps)
+            stack = take(self.problems, torch.full((len(plans),), last))
+            n_rows = self.fold.n_rows[[last] * len(plans)]
+            penalties = penalties_of(n_rows, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
+            models, loss = fit_causes(
+                stack, grown.leaf, n_leaves, penalties, grown.models, ROUGH, self.budget, self.fold.rows.counts
+            )
+            best = int(loss.argmin())
+            return float(loss[best]), grown.rules[best], some(models, slice(best, best + 1))
+
+        parts = stack_parts(self.problems[0], n_leaves, n_jobs=len(starts))
+        _, rules, models = min(map_parts(found, parts, self.machine.at_once), key=lambda one: one[0])
+        return replace(trial, rules=rules, models=models)
 
     def _losses(self, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Losses of each cause and subject in trees that did not train on it, (M, K, S), their mean that of all.

@@ -58,15 +58,16 @@ def test_causes_are_fitted_apart(problems):
 
 def test_survival_and_incidences_of_rows_in_leaves(problems, models):
     one_tree, model = take(problems, torch.tensor([1])), some(models, slice(1, 2))
-    times = np.array([0.5, 1.0, 2.0, 4.0])
-    survival = curves_in_leaves(one_tree[:1], model[:1], times)
+    times, rows = np.array([0.5, 1.0, 2.0, 4.0]), np.arange(40)
+    survival = curves_in_leaves(one_tree[:1], model[:1], times, rows)
     assert survival.shape == (LEAVES, 40, 4)
+    np.testing.assert_allclose(curves_in_leaves(one_tree[:1], model[:1], times, rows[7:9]), survival[:, 7:9])
     assert (np.diff(survival, axis=2) <= 0).all()
     assert ((survival > 0) & (survival <= 1)).all()
-    incidence = curves_in_leaves(one_tree, model, times).reshape(LEAVES, 40, 4, 2)
+    incidence = curves_in_leaves(one_tree, model, times, rows).reshape(LEAVES, 40, 4, 2)
     assert (np.diff(incidence, axis=2) >= -1e-12).all()
     alive = 1 - incidence.sum(-1)
-    other = curves_in_leaves(one_tree[1:], model[1:], times)
+    other = curves_in_leaves(one_tree[1:], model[1:], times, rows)
     np.testing.assert_allclose(alive, survival * other, atol=1e-9)  # all causes together leave what no cause took
 
 

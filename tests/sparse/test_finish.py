@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from softsurv.data.encoding import OutputColumn
+from softsurv.sparse import finish
 from softsurv.sparse.finish import LEAST_DIFFERENCE, collapse, routing_of, shallower, sharpened
 from softsurv.sparse.splits import SplitData
 from softsurv.trees.linear_rule import LinearRule, leaf_of
@@ -21,14 +22,19 @@ def curves_of(*levels):
     return np.array([np.tile([1.0, 0.5 + level], (40, 1)) for level in levels])
 
 
+def collapsed(rules, curves):
+    """`collapse` with the curves (L, N, T) of all rows."""
+    return collapse(rules, SPLIT, lambda rows: curves[:, rows])
+
+
 def test_splits_that_matter_stay():
-    rules, gone = collapse(RULES, SPLIT, curves_of(0.0, LARGE, 2 * LARGE, 3 * LARGE))
+    rules, gone = collapsed(RULES, curves_of(0.0, LARGE, 2 * LARGE, 3 * LARGE))
     assert rules == RULES
     assert gone == []
 
 
 def test_a_split_that_changes_nothing_is_taken_out():
-    rules, gone = collapse(RULES, SPLIT, curves_of(0.0, LARGE, 3 * LARGE, 3 * LARGE + SMALL))
+    rules, gone = collapsed(RULES, curves_of(0.0, LARGE, 3 * LARGE, 3 * LARGE + SMALL))
     assert rules == (RULES[0], RULES[1], None)
     assert [one.rule for one in gone] == [RULES[2]]
     assert gone[0].difference == pytest.approx(SMALL)
@@ -38,22 +44,36 @@ def test_one_row_that_differs_keeps_a_split():
     curves = curves_of(0.0, 0.0, 3 * LARGE, 3 * LARGE)
     row = int(np.flatnonzero(leaf_of(RULES, VALUES) == 1)[0])
     curves[1, row, 1] += LARGE
-    rules, _ = collapse(RULES, SPLIT, curves)
+    rules, _ = collapsed(RULES, curves)
     assert rules == (RULES[0], RULES[1], None)
     other = curves_of(0.0, 0.0, 3 * LARGE, 3 * LARGE)
     other[1, int(np.flatnonzero(leaf_of(RULES, VALUES) == 3)[0]), 1] += LARGE  # a row that never comes there
-    assert collapse(RULES, SPLIT, other)[0] == (RULES[0], None, None)
+    assert collapsed(RULES, other)[0] == (RULES[0], None, None)
+
+
+def test_many_rows_are_looked_at_in_blocks(monkeypatch):
+    monkeypatch.setattr(finish, "BLOCK", 7)
+    curves, seen = curves_of(0.0, SMALL, 3 * LARGE, 4 * LARGE), []
+
+    def of_rows(rows):
+        seen.append(len(rows))
+        return curves[:, rows]
+
+    rules, gone = collapse(RULES, SPLIT, of_rows)
+    assert (rules, gone) == collapsed(RULES, curves)
+    assert max(seen) <= 7
+    assert sum(seen) < 80  # the sides of the root and of one split differ in their first block
 
 
 def test_with_a_root_of_two_equal_sides_its_right_side_goes():
     rules = (RULES[0], RULES[1], RULES[1])
-    found, gone = collapse(rules, SPLIT, curves_of(0.0, LARGE, SMALL, LARGE))
+    found, gone = collapsed(rules, curves_of(0.0, LARGE, SMALL, LARGE))
     assert found == (None, RULES[1], None)
     assert [one.rule for one in gone] == [RULES[0]]
 
 
 def test_a_tree_of_one_curve_loses_all_splits():
-    rules, gone = collapse(RULES, SPLIT, curves_of(0.3, 0.3, 0.3, 0.3))
+    rules, gone = collapsed(RULES, curves_of(0.3, 0.3, 0.3, 0.3))
     assert rules == (None, None, None)
     assert [one.difference for one in gone] == [0.0, 0.0, 0.0]
 
