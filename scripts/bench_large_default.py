@@ -36,9 +36,9 @@ SMALL = 20_000
 """Rows of a fit beforehand, with which kernels are compiled or read from disk."""
 
 
-def simulated(n: int, columns: int, categories: int) -> tuple[pd.DataFrame, Any]:
+def simulated(n: int, columns: int, categories: int, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     """Features and the outcome."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, columns - categories))
     log_risk = 0.6 * (x[:, 0] > 0.3) + 0.5 * (x[:, 1] * x[:, 2] > 0) + 0.4 * x[:, 3] * (x[:, 0] < 0)
     log_risk += 0.3 * np.sin(2 * x[:, 4])

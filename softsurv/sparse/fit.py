@@ -29,7 +29,7 @@ from softsurv.sparse.leaf_fit import LeafPenalties
 from softsurv.sparse.lost import LostLikelihood, lost_likelihood
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, of_many_levels, shrunk
 from softsurv.sparse.prefer import Trial, preferred
-from softsurv.sparse.sample import on_all_rows, to_choose_on
+from softsurv.sparse.sample import ALL_ROWS_SHARE, on_all_rows, to_choose_on
 from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of
@@ -170,18 +170,19 @@ def fit_rules(
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     look_before_fitting(data.n, data.x.shape[1], machine.budget)
-    choosing, some = machine.ending_sooner(), to_choose_on(data, choice_rows, seed)
+    some, training = to_choose_on(data, choice_rows, seed), machine.ending_sooner()
+    choosing = training if some is data else machine.ending_sooner(ALL_ROWS_SHARE)
     of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns)
     tried = try_all(shrunk(some, scale), of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
         best, reason = preferred(left, prefer)
-        if some is data:
-            chosen, problems = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family]
-        else:
-            chosen, problems = on_all_rows(best, shrunk(data, scale), split, families, grid, choosing, counts)
-        settings = settle(best, tried.of_family if data.n_causes > 1 else None, grid)
+        chosen, problems = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family]
+        settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
+        if some is not data:
+            chosen, problems = on_all_rows(chosen, shrunk(data, scale), split, families, grid, training, counts)
+            stopped = stopped or (None if training.budget is None else training.budget.status)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not best):

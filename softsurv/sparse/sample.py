@@ -26,6 +26,9 @@ EVENT_SHARE = 0.2
 """A sample of n rows has at least this times n events, or it is larger: where events are rare, censored rows tell
 little, and a sample of so many rows would hold too few events to compare settings."""
 
+ALL_ROWS_SHARE = 0.3
+"""Share of the time limit that is kept for the tree of all rows while settings are compared on a sample."""
+
 NEARLY_ALL = 0.8
 """Of a table that is hardly larger all rows are taken."""
 
@@ -50,9 +53,7 @@ def on_all_rows(
     machine: Machine,
     counts: FloatArray | None = None,
 ) -> tuple[Trial, Problems]:
-    """A trial of a sample with its tree found on all rows, and the problems of these.
-
-    The search begins at those rules that fit all rows best, of those of each fold of the sample.
+    """A trial of a sample with its rules improved and its leaves fitted on all rows, and the problems of these.
 
     Parameters
     ----------
@@ -79,5 +80,4 @@ def on_all_rows(
     of_family = FamilyTrials(trial.candidate.family, problems, fold, alone, machine)
     if not trial.rules:
         return replace(trial, models=of_family.single_leaves([trial.candidate.ridge])[1]), problems
-    near = of_family.found_again(trial, list(dict.fromkeys(trial.fold_rules)), sweeps=0)
-    return of_family.found_again(near, [near.rules]), problems
+    return of_family.found_again(trial, [trial.rules]), problems

@@ -248,18 +248,15 @@ class FamilyTrials:
         starts = list(dict.fromkeys(trial.fold_rules))
         return trial if len(starts) < 2 or self._stopped() else self.found_again(trial, starts)
 
-    def found_again(self, trial: Trial, starts: Sequence[Rules], sweeps: int = 2) -> Trial:
-        """The trial with the best tree of all rows to which the search leads from any of these rules.
-
-        Without ``sweeps`` the rules stay, and the best of them are taken.
-        """
+    def found_again(self, trial: Trial, starts: Sequence[Rules]) -> Trial:
+        """The trial with the best tree of all rows to which the search leads from any of these rules."""
         candidate, last, n_leaves = trial.candidate, self.n_folds - 1, len(starts[0]) + 1
         how = candidate.ridge, candidate.shrinkage, candidate.max_terms or 1
 
         def found(part: slice) -> tuple[float, Rules, Models]:
             """The best of some starts: its loss, rules and models."""
             plans = [Plan(last, *how, rules, trial.grown_with) for rules in starts[part]]
-            grown = self._grow(plans, sweeps)
+            grown = self._grow(plans)
             stack = take(self.problems, torch.full((len(plans),), last))
             n_rows = self.fold.n_rows[[last] * len(plans)]
             penalties = penalties_of(n_rows, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)

@@ -1,0 +1,103 @@
+"""What the default soft tree takes on large tables, and what it loses where its settings are compared on a sample.
+
+Run from the repository root:
+
+    OMP_NUM_THREADS=1 python scripts/bench_large_soft.py --table scripts/tables/large_soft.md
+    OMP_NUM_THREADS=1 python scripts/bench_large_soft.py --rows 20000 --choice-rows 5000
+
+The tables are those of `bench_large_default.py`, with ten normal features. ``compared on``: ``choice_rows``, 20,000 by
+default; "all" are all rows. Each fit runs in a process of its own with compiled kernels. Memory is what the resident
+memory of the process grows by at most during the fit. Measures are those of 20,000 other rows. Last, the same fit with
+a time limit of half of what it took: by how much that is passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from _machine import write_page
+from bench_large_default import simulated
+
+COLUMNS, HELD_OUT, SMALL = 10, 20_000, 300
+
+CASES: tuple[tuple[int, int | None], ...] = (
+    (20_000, None),
+    (20_000, 10_000),
+    (20_000, 5_000),
+    (50_000, None),
+    (50_000, 20_000),
+    (50_000, 10_000),
+    (200_000, 20_000),
+    (1_000_000, 20_000),
+)
+"""Rows, and on how many of them settings are compared."""
+
+
+def measure(n: int, choice_rows: int | None, out: Any) -> None:
+    """A whole fit in this process, its measures, and one that is cut off."""
+    from softsurv import SoftSurvivalTree
+
+    warnings.simplefilter("ignore")
+    X, y = simulated(n, COLUMNS, 0)
+    for options in ({"depth": 1}, {"depth": 1, "max_terms": None, "l2": 0.1, "shrinkage": 1.0, "routing_l2": 1.0}):
+        SoftSurvivalTree(**options).fit(X.iloc[:SMALL], (y[0][:SMALL], y[1][:SMALL]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu, wall = time.process_time(), time.perf_counter()
+    model = SoftSurvivalTree(choice_rows=choice_rows).fit(X, y)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    measures = model.evaluate(*simulated(HELD_OUT, COLUMNS, 0, seed=1))
+    begin = time.perf_counter()
+    SoftSurvivalTree(choice_rows=choice_rows, time_limit=0.5 * wall).fit(X, y)
+    over = time.perf_counter() - begin - 0.5 * wall
+    tree = model.candidate_
+    out.send((wall, cpu, grown, tree.leaves, tree.family, measures["harrell_c"], measures["ibs"], over))
+
+
+def case(n: int, choice_rows: int | None) -> dict[str, Any]:
+    """A row of the table."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=measure, args=(n, choice_rows, there))
+    process.start()
+    there.close()
+    wall, cpu, grown, leaves, family, concordance, brier, over = here.recv()
+    process.join()
+    return {
+        "rows": n,
+        "compared on": "all" if choice_rows is None or choice_rows >= n else choice_rows,
+        "fit (s)": f"{wall:.0f}",
+        "fit (s, CPU)": f"{cpu:.0f}",
+        "memory (GB)": f"{grown / 1e9:.2f}",
+        "leaves": leaves,
+        "family": family,
+        "harrell_c": f"{concordance:.4f}",
+        "ibs": f"{brier:.4f}",
+        "over half the time (s)": f"{max(over, 0.0):.2f}",
+    }
+
+
+def main() -> None:
+    """Time every case and show the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, help="one case instead of all; with --choice-rows, all rows by default")
+    parser.add_argument("--choice-rows", type=int)
+    parser.add_argument("--table", type=Path)
+    options = parser.parse_args()
+    lines = []
+    for sizes in CASES if options.rows is None else [(options.rows, options.choice_rows)]:
+        lines.append(case(*sizes))
+        print(lines[-1], flush=True)
+    if options.table is not None:
+        note = "Ten normal features; other work shared the two cores."
+        write_page(options.table, "bench_large_soft.py", "The default soft tree on large tables", note, lines)
+
+
+if __name__ == "__main__":
+    main()
