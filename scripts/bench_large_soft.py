@@ -91,12 +91,12 @@ def main() -> None:
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     lines = []
+    note = "Ten normal features; other work shared the two cores."
     for sizes in CASES if options.rows is None else [(options.rows, options.choice_rows)]:
         lines.append(case(*sizes))
         print(lines[-1], flush=True)
-    if options.table is not None:
-        note = "Ten normal features; other work shared the two cores."
-        write_page(options.table, "bench_large_soft.py", "The default soft tree on large tables", note, lines)
+        if options.table is not None:
+            write_page(options.table, "bench_large_soft.py", "The default soft tree on large tables", note, lines)
 
 
 if __name__ == "__main__":
