@@ -91,7 +91,8 @@ def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Columns that hold outcome and weight, where ``fit`` was given their names, and whether events are recurrent."""
     pair = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple | list) and len(y) == 2 else {}
     named = pair | {role: given[role] for role in (*ROLES, "weight") if given.get(role) is not None}
-    return {role: name for role, name in named.items() if isinstance(name, str) or name is True}
+    recurrent = {"recurrent": True} if named.pop("recurrent", False) else {}
+    return {role: name for role, name in named.items() if isinstance(name, str)} | recurrent
 
 
 def number_ranges(names: Sequence[str], low: FloatArray, high: FloatArray, flags: Set[str]) -> Ranges:
