@@ -99,6 +99,8 @@ def _codes(values: FloatArray, names: tuple[str, ...]) -> tuple[IntArray, tuple[
 
 def cause_code(cause: int | str, names: tuple[str, ...]) -> int:
     """The code 1..K of a cause given by its code or its name."""
+    if not names:
+        raise InvalidSurvivalDataError(f"cause must be left out where there is one kind of event, got {cause!r}")
     if isinstance(cause, str) and cause in names:
         return names.index(cause) + 1
     if isinstance(cause, (int, np.integer)) and not isinstance(cause, bool) and 1 <= cause <= len(names):

@@ -84,7 +84,7 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 def read_data(data: Any) -> SurvivalData:
     """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take; no rows of weight 0."""
     read = survival_data(*data) if isinstance(data, tuple) and len(data) == 2 else survival_data(data)
-    return read if read.weight is None or bool((read.weight > 0).all()) else read.take(read.weight > 0)
+    return read.that_count()
 
 
 def takes_tables(function: Callable[..., R]) -> Callable[..., R]:

@@ -73,10 +73,7 @@ def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> Surviva
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
     with as_the_tree_knows():
-        data = survival_data(X, y, **names)
-    if data.weight is None or bool((data.weight > 0).all()):
-        return data
-    return data.take(data.weight > 0)
+        return survival_data(X, y, **names).that_count()
 
 
 def told_columns(tree: Any, X: Any) -> dict[str, Any]:
