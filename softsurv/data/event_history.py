@@ -29,6 +29,7 @@ class EventHistory:
         subject: Tensor | None
         entry: Tensor | None
         recurrent: bool
+        weight: Tensor | None
 
         @property
         def n(self) -> int: ...
@@ -103,6 +104,12 @@ class EventHistory:
     def by_cause(self) -> tuple[Self, ...]:
         """The data of each cause, all others censored; the data themselves where there is one kind of event."""
         return (self,) if self.cause is None else tuple(self.of_cause(k) for k in range(1, self.n_causes + 1))
+
+    def that_count(self) -> Self:
+        """The rows of weight above 0; the data themselves where all have. Rows of weight 0 change nothing."""
+        if self.weight is None or bool((self.weight > 0).all()):
+            return self
+        return cast("Self", self.take(self.weight > 0))
 
     def joined(self) -> Self:
         """The same histories in as few rows as possible: rows that only cut a stretch of equal columns become one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ def naming_subjects(subject: Any) -> Iterator[None]:
         raise InvalidSurvivalDataError(named) from None
 
 
-def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[IntArray, tuple[str, ...]]:
+def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tuple[str, ...]]:
     """Causes as codes (N,), 0 for censored rows, and the names of the codes 1..K.
 
     Numbers are codes; they must be whole and start at 1 without holes, unless ``names`` says which there are. Labels
@@ -50,7 +50,7 @@ def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[IntArray, tu
     """
     import pandas as pd
 
-    column = series(values, "cause")
+    names, column = _distinct_names(names), series(values, "cause")
     if pd.api.types.is_numeric_dtype(column.dtype):
         return _codes(column.to_numpy(dtype=float, na_value=np.nan), names)
     censored = (column.isna() | column.isin([0, False, "0", ""])).to_numpy()
@@ -68,6 +68,16 @@ def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[IntArray, tu
     codes = np.zeros(len(column), dtype=np.int64)
     codes[~censored] = np.array([order.index(name) for name in found], dtype=np.int64)[kinds.cat.codes] + 1
     return codes, order
+
+
+def _distinct_names(names: Any) -> tuple[str, ...]:
+    """Names of causes as text, each of one cause: a prediction is asked for by them."""
+    if isinstance(names, str) or not np.iterable(names):
+        raise InvalidSurvivalDataError(f"cause_names must be a list of names, one for each code, got {names!r}")
+    known = tuple(str(name) for name in names)
+    if twice := [name for name in known if known.count(name) > 1]:
+        raise InvalidSurvivalDataError(f"cause_names must differ, got {twice[0]!r} twice; name every cause once")
+    return known
 
 
 def _codes(values: FloatArray, names: tuple[str, ...]) -> tuple[IntArray, tuple[str, ...]]:
@@ -89,6 +99,8 @@ def _codes(values: FloatArray, names: tuple[str, ...]) -> tuple[IntArray, tuple[
 
 def cause_code(cause: int | str, names: tuple[str, ...]) -> int:
     """The code 1..K of a cause given by its code or its name."""
+    if not names:
+        raise InvalidSurvivalDataError(f"cause must be left out where there is one kind of event, got {cause!r}")
     if isinstance(cause, str) and cause in names:
         return names.index(cause) + 1
     if isinstance(cause, (int, np.integer)) and not isinstance(cause, bool) and 1 <= cause <= len(names):
@@ -112,6 +124,8 @@ def check_causes(columns: dict[str, Any]) -> None:
 def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
     """Rows of a subject follow one another, do not overlap, and end with the event unless events recur.
 
+    An event that is only known to lie in an interval ends the history in any case.
+
     Where a row begins a rounding error away from the end of the one before, it begins there.
 
     Raises
@@ -124,10 +138,12 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
     DataWarning
         Where time passes between two rows of a subject: it is not at risk there.
     """
+    if not isinstance(recurrent, bool | np.bool_):
+        raise InvalidSurvivalDataError(f"recurrent must be True or False, got {recurrent!r}")
     subject = columns["subject"]
     if subject is None:
         return
-    stop, event = columns["time"], columns["event"]
+    stop, event, upper = columns["time"], columns["event"], columns["upper"]
     start = np.zeros(len(stop)) if columns["entry"] is None else columns["entry"]
     order = np.lexsort((stop, start, subject))
     row, later = order[:-1], order[1:]
@@ -155,6 +171,12 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
         raise InvalidSurvivalDataError(
             f"an event must end the history of its subject, got an event at row {a} of subject {who!r} and more time "
             f"at row {b}; set recurrent=True where events may happen again"
+        )
+    if upper is not None and (found := first((~event & np.isfinite(upper))[row])):
+        who, a, b = found
+        raise InvalidSurvivalDataError(
+            f"an event in an interval must end the history of its subject, got one up to {upper[a]:g} at row {a} of "
+            f"subject {who!r} and more time at row {b}; give upper in the subject's last row alone"
         )
     if found := first(start[later] > stop[row]):
         who, a, b = found

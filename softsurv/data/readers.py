@@ -94,9 +94,13 @@ def survival_data(
     _take_in(given, "time", stop, "stop")
     if isinstance(X, SurvivalData):
         extra = [key for key, value in {"y": y, **given}.items() if value is not None]
+        meanings = {"categorical": categorical, "missing_values": missing_values}
+        extra += [key for key, value in meanings.items() if len(value)]
+        extra += ["cause_names"] if len(cause_names) and tuple(cause_names) != X.cause_names else []
+        extra += ["recurrent"] if recurrent and not X.recurrent else []
         if extra:
             raise InvalidSurvivalDataError(
-                f"{extra[0]} must be left out where X is SurvivalData, which holds its own outcome; drop it"
+                f"{extra[0]} must be left out where X is SurvivalData, which was read already; drop it"
             )
         return X
     if name is None and isinstance(X, (str, Path)):
@@ -116,7 +120,7 @@ def survival_data(
         _refuse_swap(columns["event"], columns["time"])
     else:
         with naming_subjects(columns.get("subject")):
-            columns["cause"], cause_names = cause_column(columns["cause"], tuple(cause_names))
+            columns["cause"], cause_names = cause_column(columns["cause"], cause_names)
         columns["event"] = columns["cause"] > 0
     features = frame.drop(columns=used) if used else frame
     if len(categorical) or len(missing_values):

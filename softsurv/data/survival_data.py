@@ -130,7 +130,7 @@ class SurvivalData(EventHistory):
         columns["subject"], columns["subject_names"] = (
             (None, ()) if self.subject is None else group_column(self.subject, self.subject_names, "subject")
         )
-        check_lengths(columns, _ROW_FIELDS)
+        check_lengths(columns, ("cause", *_ROW_FIELDS))  # events are those of the causes
         check_values(columns)
         check_causes(columns)
         check_histories(columns, self.recurrent)

@@ -23,6 +23,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.shared.checks import grid_of
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
 from softsurv.metrics.histories import Incidence, by_code
@@ -47,7 +48,7 @@ class Baseline(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, **columns: Any) -> Baseline:
         """Fit; arguments as `survival_data`."""
-        data = survival_data(X, y, **columns).joined().require_events()
+        data = survival_data(X, y, **columns).joined().that_count().require_events()
         if data.upper is not None and bool(data.upper.isfinite().any()):
             raise InvalidSurvivalDataError("upper must be left out: this baseline takes no interval-censored rows")
         self.cause_names_ = data.cause_names
@@ -60,7 +61,7 @@ class Baseline(BaseEstimator):
     def predict_cumulative_incidence(self, X: Any, times: ArrayLike, cause: int | str | None = None) -> FloatArray:
         """Probability of an event of a cause by each time, (n, T); of all causes (n, T, K) where ``cause`` is None."""
         check_is_fitted(self, "censoring_")
-        found = self._incidences(self._prepare(as_frame(X)), np.atleast_1d(np.asarray(times, dtype=float)))
+        found = self._incidences(self._prepare(as_frame(X)), grid_of(times))
         return found if cause is None else found[..., cause_code(cause, self.cause_names_) - 1]
 
     def predict_survival_function(self, X: Any, times: ArrayLike) -> FloatArray:
@@ -70,7 +71,7 @@ class Baseline(BaseEstimator):
     def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:
         """The measures that ``evaluate`` of a tree returns; the outcome as in `SurvivalData` or ``y``."""
         check_is_fitted(self, "censoring_")
-        return evaluate_fitted(self, survival_data(X, y), options)
+        return evaluate_fitted(self, survival_data(X, y).that_count(), options)
 
     def _prepare(self, X: Any) -> Any:
         return X

@@ -177,7 +177,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         with budget.reading():
-            raw = self._weighted_rows(self._read(X, y, **columns)).require_events()
+            raw = self._read(X, y, **columns)
             rows, names = self._in_order(raw)
             raw = raw.take(rows)
             encoder, data = encoded_rows(raw, True, names)

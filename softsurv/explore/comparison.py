@@ -158,7 +158,7 @@ def compare(
     >>> found.table()["harrell_c"].round(1).tolist()
     [0.7, 0.5]
     """
-    rows = survival_data(data, y, **reader_columns(columns)).require_events()
+    rows = survival_data(data, y, **reader_columns(columns)).that_count().require_events()
     named = _named(models, rows)
     whole("seed", seed, 0)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:

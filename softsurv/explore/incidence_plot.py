@@ -71,10 +71,12 @@ def plot_incidences(
     >>> plot_incidences(tree, test).figure.savefig("incidences.png")  # doctest: +SKIP
     """
     read, names = read_data(data), tree.cause_names_
-    if not names or read.cause_names != names:
+    if not names:
+        raise InvalidParameterError("tree must be fitted to causes, got one kind of event; take plot_leaf_curves")
+    if read.cause_names != names:
         raise InvalidParameterError(
             f"tree and data must have the same causes, got {list(names)} and {list(read.cause_names)}; "
-            "pass cause= when the tree is fitted and when the data are read"
+            "pass cause= when the data are read"
         )
     leaf, times = tree.apply(read.X), default_times(tree, horizon=horizon)
     axes = _panels(tree_view(tree).n_leaves)
@@ -82,8 +84,10 @@ def plot_incidences(
         rows = np.flatnonzero(leaf == number)
         plain_axes(ax).set(xlim=(0.0, times[-1]), ylim=(0.0, 1.0), title=f"leaf {number}: n {rows.size}")
         if rows.size:
-            predicted = tree.predict_cumulative_incidence(read.X.iloc[rows], times).mean(0)
-            (_stacked if stacked else _lines)(ax, times, predicted, _observed(read, rows), level)
+            predicted = tree.predict_cumulative_incidence(read.X.iloc[rows], times)
+            weight = None if read.weight is None else read.weight.numpy()[rows]
+            mean = np.average(predicted, axis=0, weights=weight)
+            (_stacked if stacked else _lines)(ax, times, mean, _observed(read, rows), level)
     axes[0].set(ylabel="Probability")
     axes[0].figure.supxlabel(time_label(read, time_unit), fontsize=10)
     _key(axes[0], names, stacked, level)

@@ -33,16 +33,37 @@ def require_times(data: SurvivalData) -> None:
         )
 
 
-def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
-    """S_i(t_i): each row's predicted survival probability at its own observed time, (N,)."""
+def one_row_each(data: SurvivalData) -> SurvivalData:
+    """The data with one row for each subject; an error where covariates change, or times are intervals."""
     require_times(data)
-    time = data.time.numpy()
+    joined = data.joined()
+    if joined.n_subjects < joined.n:
+        raise InvalidSurvivalDataError(
+            f"calibration and Brier score need one row for each subject, got {joined.n} rows of {joined.n_subjects} "
+            "subjects; tree.evaluate(data) compares the rows at risk at each event"
+        )
+    return joined
+
+
+def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
+    """S_i(t_i): each row's predicted survival probability at its own time, given that at its late entry; (N,)."""
+    require_times(data)
+    known = survival_tree(tree)._outcome(data)
+    own = _survival_at(tree, data, known["time"])
+    if known["entry"] is None:
+        return own
+    before = _survival_at(tree, data, known["entry"])
+    return np.minimum(np.divide(own, before, out=np.zeros_like(own), where=before > 0), 1.0)
+
+
+def _survival_at(tree: Any, data: SurvivalData, time: FloatArray) -> FloatArray:
+    """Each row's predicted survival probability at a time (N,) of its own, (N,)."""
     order = np.argsort(time, kind="stable")  # neighbours in time share grid points
     values = np.empty(data.n)
     for start in range(0, data.n, CHUNK):
         rows = order[start : start + CHUNK]
         grid, column = np.unique(time[rows], return_inverse=True)
-        block = survival_tree(tree).predict_survival_function(data.X.iloc[rows], times=grid)
+        block = tree.predict_survival_function(data.X.iloc[rows], times=grid)
         values[rows] = block[np.arange(rows.size), column]
     return values
 
@@ -58,25 +79,43 @@ def calibration_curves(
     tree: Any, data: SurvivalData, horizons: FloatArray, n_bins: int = 10
 ) -> tuple[list[CalibrationCurve], DCalibration]:
     """Calibration at each horizon, and the test over all of time."""
-    require_times(data)
-    time, event = data.time.numpy(), data.event.numpy()
-    survival = survival_tree(tree).predict_survival_function(data.X, times=horizons)
-    curves = [calibration_curve(time, event, survival[:, k], float(h), n_bins) for k, h in enumerate(horizons)]
-    return curves, d_calibration(time, event, own_survival(tree, data))
+    data = one_row_each(data)
+    known = survival_tree(tree)._outcome(data)
+    rows, at_risk = (known["time"], known["event"]), {"weight": subjects(data), "entry": known["entry"]}
+    survival = tree.predict_survival_function(data.X, times=horizons)
+    curves = [calibration_curve(*rows, survival[:, k], float(h), n_bins, **at_risk) for k, h in enumerate(horizons)]
+    return curves, d_calibration_of(tree, data)
+
+
+def d_calibration_of(tree: Any, data: SurvivalData, n_bins: int = 10) -> DCalibration:
+    """D-calibration of rows, one for each subject."""
+    known = survival_tree(tree)._outcome(data)
+    return d_calibration(known["time"], known["event"], own_survival(tree, data), n_bins, subjects(data))
+
+
+def subjects(data: SurvivalData) -> FloatArray | None:
+    """Weights (N,) in numbers of subjects, which intervals and tests count; None where there are none."""
+    if data.weight is None:
+        return None
+    from softsurv.exact.objectives.relative_risk import one_subject  # numba comes with it
+
+    weight = data.weight.numpy()
+    return np.asarray(weight / one_subject(weight))
 
 
 def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60) -> pd.DataFrame:
-    """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows."""
-    require_times(data)
-    time, event = data.time.numpy(), data.event.numpy()
-    censoring = next(survival_tree(tree) for tree in trees.values()).censoring_
-    grid = evaluation_range(time, event, censoring, None, n_times).times
-    common = np.broadcast_to(kaplan_meier(time, event)(grid), (data.n, grid.size))
-    frame = pd.DataFrame(index=pd.Index(grid, name="time"))
-    for name, tree in trees.items():
-        frame[name] = brier_score(time, event, tree.predict_survival_function(data.X, times=grid), grid, censoring)
-    frame["no features"] = brier_score(time, event, common, grid, censoring)
-    return frame
+    """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows.
+
+    Weights and late entries count as in ``evaluate``.
+    """
+    data, first = one_row_each(data), next(survival_tree(tree) for tree in trees.values())
+    known = first._outcome(data)
+    rows, at_risk = (known["time"], known["event"]), {"weight": known["weight"], "entry": known["entry"]}
+    grid = evaluation_range(*rows, first.censoring_, None, n_times).times
+    curves = {name: tree.predict_survival_function(data.X, times=grid) for name, tree in trees.items()}
+    curves["no features"] = np.broadcast_to(kaplan_meier(*rows, **at_risk)(grid), (data.n, grid.size))
+    scores = {name: brier_score(*rows, curve, grid, first.censoring_, **at_risk) for name, curve in curves.items()}
+    return pd.DataFrame(scores, index=pd.Index(grid, name="time"))
 
 
 @takes_tables

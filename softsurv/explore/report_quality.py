@@ -11,7 +11,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.explore.curves import interval_censored, leaf_kaplan_meier, table_of
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
-from softsurv.explore.quality import calibration_curves, default_horizons
+from softsurv.explore.quality import calibration_curves, default_horizons, subjects
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
 from softsurv.explore.report_causes import AT_RISK, cause_quality, quality_at_risk
 from softsurv.explore.style import chance, unit_of, with_unit
@@ -75,6 +75,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         return paragraph(AT_RISK, "note")
     horizons, unit = default_horizons(data), unit_of(data, time_unit)
     curves, test = calibration_curves(tree, data, horizons, 8)
+    predicted = tree.predict_survival_function(data.X, times=horizons)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)
     right = draw_d_calibration(new_figure(4.6, 3.4), test)
     verdict = (
@@ -86,7 +87,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         {
             "rows in groups": [int(c.n.sum()) for c in curves],
             "groups": [int(c.n.size) for c in curves],
-            "mean predicted": [float(np.average(c.predicted, weights=c.n)) for c in curves],
+            "mean predicted": np.average(predicted, axis=0, weights=subjects(data)).tolist(),
             "observed": [_observed(data, h) for h in horizons],
         },
         index=[with_unit(float(h), unit) for h in horizons],

@@ -16,6 +16,7 @@ from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.training_rows import told_columns
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 def read_data(data: Any) -> SurvivalData:
     """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take; no rows of weight 0."""
     read = survival_data(*data) if isinstance(data, tuple) and len(data) == 2 else survival_data(data)
-    return read if read.weight is None or bool((read.weight > 0).all()) else read.take(read.weight > 0)
+    return read.that_count()
 
 
 def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
@@ -92,10 +93,14 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
 
     A table without them is read with the columns that the tree was fitted with.
     """
+    known = signature(function)
+    needed = known.parameters["data"].default is Parameter.empty
 
     @wraps(function)
     def reading(tree: Any, data: Any = None, *args: Any, time: Any = None, event: Any = None, **how: Any) -> R:
         """Read the table, then do as the function says."""
+        if needed and data is None:
+            raise InvalidParameterError(f"data must hold rows for {function.__name__}, got None; pass those to look at")
         with as_the_tree_knows():
             if time is not None or event is not None:
                 data = survival_data(data, time=time, event=event)
@@ -106,7 +111,6 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
                 data = read_data(data)
         return function(tree, data, *args, **how)
 
-    known = signature(function)
     named = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in ("time", "event")]
     reading.__signature__ = known.replace(parameters=[*known.parameters.values(), *named])  # type: ignore[attr-defined]
     return reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -71,6 +72,8 @@ def calibration_curve(
     horizon: float,
     n_bins: int = 10,
     level: float = 0.95,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> CalibrationCurve:
     """Group subjects by predicted survival at a horizon and compare with Kaplan-Meier.
 
@@ -87,6 +90,8 @@ def calibration_curve(
         gives fewer groups.
     level : float
         Coverage of the interval.
+    weight, entry : array_like, shape (N,), optional
+        Case weights, as numbers of subjects, and times of late entry, as in `kaplan_meier`.
 
     Returns
     -------
@@ -99,13 +104,16 @@ def calibration_curve(
         If nobody is observed up to the horizon.
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
+    _, _, mass, entry_ = checked_columns(time_, event_, weight, entry)
 
     def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
         """Kaplan-Meier of a group, twice: what is compared, with its limits, and what says how far it is known."""
-        curve = kaplan_meier(time_[chosen], event_[chosen])
-        return curve, *survival_interval(time_[chosen], event_[chosen], level=level), curve
+        late = None if entry_ is None else np.maximum(entry_[chosen], 0.0)
+        rows = time_[chosen], event_[chosen], mass[chosen], late
+        curve = kaplan_meier(*rows)
+        return curve, *survival_interval(*rows, level=level), curve
 
-    return curve_of_groups(predicted, horizon, n_bins, observed)
+    return curve_of_groups(predicted, horizon, n_bins, observed, mass)
 
 
 def curve_of_groups(
@@ -113,26 +121,29 @@ def curve_of_groups(
     horizon: float,
     n_bins: int,
     observed: Callable[[BoolArray], tuple[StepFunction, StepFunction, StepFunction, StepFunction]],
+    mass: FloatArray | None = None,  # (N,)
 ) -> CalibrationCurve:
-    """Mean prediction against what was observed, in groups of rising prediction.
+    """Mean prediction, weighted by the mass, against what was observed, in groups of rising prediction.
 
     ``observed`` gives of the rows of a group the curve to compare with, its lower and upper limit, and the survival
     curve that says up to when they are known.
     """
-    if n_bins < 1:
-        raise InvalidParameterError(f"n_bins must be >= 1, got {n_bins!r}")
+    _refuse_few("n_bins", n_bins, 1)
     group = equal_groups(predicted, n_bins)
     labels, size = np.unique(group, return_counts=True)
     rows = []
     for label in labels:
         chosen = group == label
         *curves, free = observed(chosen)
-        rows.append([predicted[chosen].mean(), *(value_at_horizon(curve, free, horizon) for curve in curves)])
+        mean = np.average(predicted[chosen], weights=None if mass is None else mass[chosen])
+        rows.append([mean, *(value_at_horizon(curve, free, horizon) for curve in curves)])
     mean, seen, low, high = np.array(rows).T
     return CalibrationCurve(float(horizon), mean, seen, low, high, size)
 
 
-def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10) -> DCalibration:
+def d_calibration(
+    time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10, weight: ArrayLike | None = None
+) -> DCalibration:
     """Test whether the survival probabilities at the subjects' own times are uniform.
 
     Parameters
@@ -140,9 +151,12 @@ def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins
     time, event : array_like, shape (N,)
         Test fold.
     survival : array_like, shape (N,)
-        S_i(t_i), each subject's predicted survival probability at its own observed time.
+        S_i(t_i), each subject's predicted survival probability at its own observed time; of one that entered late, at
+        e_i, S_i(t_i) / S_i(e_i).
     n_bins : int
         Number of equal bins of [0, 1], >= 2.
+    weight : array_like, shape (N,), optional
+        Case weights, as numbers of subjects.
 
     Returns
     -------
@@ -159,18 +173,18 @@ def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins
     ----------
     Haider, Hoehn, Davis, Greiner, Journal of Machine Learning Research 21 (2020).
     """
-    _, event_, own = _checked(time, event, survival, 0.0)
-    if n_bins < 2:
-        raise InvalidParameterError(f"n_bins must be >= 2, got {n_bins!r}")
+    time_, event_, own = _checked(time, event, survival, 0.0)
+    _, _, mass, _ = checked_columns(time_, event_, weight)
+    _refuse_few("n_bins", n_bins, 2)
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     bin_of = np.minimum((own * n_bins).astype(int), n_bins - 1)
     spread = ~event_ & (own > 0.0)  # censored at S = 0 stays in the lowest bin
-    counts = np.bincount(bin_of[~spread], minlength=n_bins).astype(float)
-    ends = own[spread]
-    counts += [np.sum(np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
-    expected = own.size / n_bins
+    counts = np.bincount(bin_of[~spread], mass[~spread], minlength=n_bins)
+    ends, total = own[spread], float(mass.sum())
+    counts += [np.sum(mass[spread] * np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
+    expected = total / n_bins
     statistic = float(np.sum((counts - expected) ** 2) / expected)
-    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / own.size)
+    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / total)
 
 
 def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float) -> FloatArray:
@@ -253,6 +267,11 @@ def _checked(
             f"horizon must lie between 0 and the largest observed time {time_.max():g}, got {horizon!r}"
         )
     return time_, event_, column
+
+
+def _refuse_few(name: str, value: int, least: int) -> None:
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidParameterError(f"{name} must be an integer >= {least}, got {value!r}")
 
 
 def equal_groups(predicted: FloatArray, n_bins: int) -> np.ndarray:

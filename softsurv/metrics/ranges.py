@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -109,8 +110,8 @@ def evaluation_range(
             "maximum are needed; use a larger test fold"
         )
     if times is None:
-        if n_times < 2:
-            raise InvalidParameterError(f"n_times must be >= 2, got {n_times!r}")
+        if not isinstance(n_times, numbers.Integral) or n_times < 2:
+            raise InvalidParameterError(f"n_times must be an integer >= 2, got {n_times!r}")
         grid = np.linspace(inside.min(), inside.max(), n_times)
     else:
         wanted = checked_times(times)

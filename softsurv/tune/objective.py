@@ -126,13 +126,14 @@ class StudyObjective:
             raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
         whole("seed", seed, 0)
         self.measures = (measures,) if isinstance(measures, str) else tuple(measures)
-        data = data.joined()
+        data = data.joined().that_count()
         check_measures(self.measures, data, interest)
         self.interest = None if interest is None else data.cause_names[data.cause_code(interest) - 1]
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
-        if estimator == "optimal" and (data.cause is not None or data.subject is not None):
-            self.space["objective"] = "relative_risk"  # the only one for causes and several rows
+        late = data.entry is not None and bool((data.entry > 0).any())
+        if estimator == "optimal" and (late or data.cause is not None or data.subject is not None):
+            self.space["objective"] = "relative_risk"  # the only one for late entry, causes and several rows
         if self.interest is not None and self.space.get("max_terms", 1) is not None:
             self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()

@@ -81,6 +81,14 @@ def test_codes_of_a_part_have_no_gap():
     assert part.last_times.tolist() == [5.0, 6.0]
 
 
+def test_rows_of_weight_0_do_not_count():
+    data = survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], event=[1, 0, 1], weight=[2.0, 0.0, 1.0])
+    assert data.that_count().X["x"].tolist() == [1, 3]
+    assert data.that_count().weight.tolist() == [2.0, 1.0]
+    plain = data.take([0, 2])
+    assert plain.that_count() is plain
+
+
 def test_each_row_is_a_subject_where_none_is_named():
     data = survival_data({"x": [1, 2, 3]}, time=[3.0, 1.0, 2.0], event=[1, 0, 1])
     assert (data.n_subjects, data.n_failed_subjects, data.n_causes) == (3, 2, 1)

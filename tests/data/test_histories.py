@@ -55,6 +55,11 @@ def test_labels_are_causes_in_sorted_or_categorical_order():
         ({"event": [0, 0, 1, 0, 0]}, "exactly where event is False, got 2 at row 1 of subject 'a'"),
         ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4 of subject 'c'"),
         ({"start": [0, 5, 0, 0, 2]}, "entry must be below time, got 5 at row 1 of subject 'a'; a subject"),
+        ({"cause_names": ("a", "a")}, "cause_names must differ, got 'a' twice"),
+        ({"cause_names": "ab"}, "cause_names must be a list of names, one for each code, got 'ab'"),
+        ({"cause_names": 2}, "cause_names must be a list of names, one for each code, got 2"),
+        ({"recurrent": "no"}, "recurrent must be True or False, got 'no'"),
+        ({"cause": [0, 1, 1, 0]}, "cause must have one value per row of X, 5, got 4"),
         (
             {"cause": ["", "x", "y", "", ""], "cause_names": ("y",)},
             r"\['y'\] or 0 for censored, got 'x' at row 1 of subj",
@@ -64,6 +69,23 @@ def test_labels_are_causes_in_sorted_or_categorical_order():
 def test_what_does_not_fit_is_named(changes, sentence):
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         read(**changes)
+
+
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_an_event_in_an_interval_ends_the_history(recurrent):
+    """The rows of an unchanged subject become one: an interval before the last row would be lost unseen."""
+    history = {"start": [0, 3, 0], "stop": [3.0, 5.0, 4.0], "event": [0, 0, 1], "id": ["a", "a", "b"]}
+    table, inf = pd.DataFrame({"x": [1, 1, 2]}), np.inf
+    with pytest.raises(InvalidSurvivalDataError, match=r"up to 3\.5 at row 0 of subject 'a' and more time"):
+        survival_data(table, **history, upper=[3.5, inf, inf], recurrent=recurrent)
+    read_ = survival_data(table, **history, upper=[inf, 6.0, inf], recurrent=recurrent)
+    assert read_.joined().upper.tolist() == [6.0, inf]
+
+
+def test_names_of_causes_are_text():
+    data = survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], cause=[1, 2, 0], cause_names=[10, 20])
+    assert data.cause_names == ("10", "20")
+    assert data.fingerprint()
 
 
 def test_gaps_are_said_and_recurrent_events_allowed():

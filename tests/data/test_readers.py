@@ -108,6 +108,11 @@ def test_survival_data_is_passed_through():
     assert survival_data(data) is data
     with pytest.raises(InvalidSurvivalDataError, match="y must be left out where X is SurvivalData"):
         survival_data(data, (EVENT, TIME))
+    for unread in ({"recurrent": True}, {"cause_names": ["a"]}, {"categorical": ["age"]}, {"missing_values": [-9]}):
+        with pytest.raises(InvalidSurvivalDataError, match=f"{next(iter(unread))} must be left out where X is Surv"):
+            survival_data(data, **unread)
+    again = survival_data(X, (EVENT, TIME), recurrent=True)
+    assert survival_data(again, recurrent=True) is again
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from softsurv import load_dataset
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError, InvalidTimesError
 from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox
 from softsurv.metrics import auc_incidence, brier_score_incidence
 from softsurv.nonparametric import censoring_survival, kaplan_meier
@@ -128,3 +128,28 @@ def test_intervals_are_refused():
     data = survival_data({"a": [1.0, 2.0]}, time=[1.0, 2.0], event=[True, False], upper=[1.0, 3.0])
     with pytest.raises(InvalidSurvivalDataError, match="this baseline takes no interval-censored rows"):
         CauseSpecificCox().fit(data)
+
+
+def test_rows_of_weight_0_change_nothing():
+    rng = np.random.default_rng(2)
+    X, time, event = pd.DataFrame({"a": rng.normal(size=60)}), np.ceil(rng.exponential(9.0, 60)), rng.random(60) < 0.6
+    weight = rng.integers(0, 3, 60).astype(float)
+    some, times = weight > 0, np.array([2.0, 9.0])
+    for model in (AalenJohansenBaseline, CauseSpecificCox):
+        found = [
+            model().fit(X[part], (event[part], time[part]), weight=weight[part]).predict_survival_function(X, times)
+            for part in (slice(None), some)
+        ]
+        np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("times", "words"), [("a", "must be numbers"), ([-1.0], "finite and >= 0"), ([], "non-empty")])
+def test_wrong_times_are_one_sentence(times, words, follic):
+    with pytest.raises(InvalidTimesError, match=words):
+        AalenJohansenBaseline().fit(follic[0]).predict_survival_function(follic[1].X, times)
+
+
+def test_a_cause_of_one_kind_of_event_is_refused():
+    train, test = load_dataset("veterans").split(seed=0)
+    with pytest.raises(InvalidSurvivalDataError, match="cause must be left out where there is one kind"):
+        AalenJohansenBaseline().fit(train).predict_cumulative_incidence(test.X, [10.0], cause=1)

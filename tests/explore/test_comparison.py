@@ -169,5 +169,10 @@ def test_weights_and_seeds_are_taken_as_in_fit():
         compare("kaplan_meier", rows.X, rows.y, n_folds=2, **{name: weight}) for name in ("weight", "sample_weight")
     ]
     assert found[0].folds["ibs"].tolist() == found[1].folds["ibs"].tolist()
+    weight[::4] = 0.0  # as without these rows, whatever a library says of weights of 0
+    models, some = ["kaplan_meier", "cox"], weight > 0
+    left = compare(models, rows.X, rows.y, n_folds=2, weight=weight)
+    alone = compare(models, rows.X[some], rows.y[some], n_folds=2, weight=weight[some])
+    assert left.folds["harrell_c"].tolist() == alone.folds["harrell_c"].tolist()
     with pytest.raises(InvalidParameterError, match="seed must be an integer >= 0, got -1"):
         compare("kaplan_meier", rows, seed=-1)

@@ -68,7 +68,20 @@ def test_rules_are_found_again_for_all_causes(tree, data):
     assert len(found)
 
 
-def test_tree_and_data_have_the_same_causes(data):
-    one = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(data.of_cause("ill"))
+def test_weights_count_in_the_mean_prediction_too(tree, data):
+    weight = np.random.default_rng(0).integers(1, 9, data.n).astype(float)
+    names = {"cause": data.cause, "cause_names": data.cause_names}
+    weighted = survival_data(data.X, time=data.time, weight=weight, **names)
+    ax = plot_incidences(tree, weighted, stacked=False)
+    rows = np.flatnonzero(tree.apply(data.X) == 0)
+    thick = ax.lines[1]
+    expected = tree.predict_cumulative_incidence(data.X.iloc[rows], thick.get_xdata(), 1)
+    np.testing.assert_allclose(thick.get_ydata(), np.average(expected, axis=0, weights=weight[rows]))
+
+
+def test_tree_and_data_have_the_same_causes(tree, data):
     with pytest.raises(InvalidParameterError, match="tree and data must have the same causes"):
+        plot_incidences(tree, data.of_cause("ill"))
+    one = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(data.of_cause("ill"))
+    with pytest.raises(InvalidParameterError, match="tree must be fitted to causes, got one kind of event"):
         plot_incidences(one, data)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore.quality import brier_frame, calibration_curves, own_survival, sensitive_rows
-from softsurv.metrics import d_calibration, relative_integrated_brier_score
+from softsurv.metrics import brier_score, d_calibration, relative_integrated_brier_score
+from softsurv.metrics.brier import mean_of_known
 from softsurv.nonparametric import kaplan_meier
 
 
@@ -31,6 +33,55 @@ def test_brier_curve_averages_to_the_integrated_score(gbsg2):
         time, event, survival, times, gbsg2.tree.censoring_, kaplan_meier(time, event)
     )
     assert 1 - mean / common == pytest.approx(share)
+
+
+@pytest.fixture(scope="module")
+def late():
+    """Weighted rows with late entry, and a tree of them."""
+    rng = np.random.default_rng(0)
+    time = rng.exponential(5.0, 300).round(1) + 0.1
+    entry, weight = np.where(rng.random(300) < 0.5, 0.5 * time, 0.0), rng.integers(1, 4, 300).astype(float)
+    X = {"x": rng.integers(0, 2, 300), "z": np.arange(300.0)}
+    data = survival_data(X, (rng.random(300) < 0.7, time), entry=entry, weight=weight)
+    return data, OptimalSurvivalTree(max_depth=1, min_samples_leaf=50).fit(data)
+
+
+def test_weights_and_late_entries_count_in_the_brier_curve(late):
+    data, tree = late
+    frame, result = brier_frame({"tree": tree}, data, n_times=100), tree.evaluate(data)
+    assert mean_of_known(frame.index.to_numpy(), frame["tree"].to_numpy()) == pytest.approx(result["ibs"])
+    known = data.outcomes()
+    common = np.broadcast_to(
+        kaplan_meier(known["time"], known["event"], known["weight"], known["entry"])(frame.index), (300, 100)
+    )
+    at_risk = {"weight": known["weight"], "entry": known["entry"]}
+    expected = brier_score(known["time"], known["event"], common, frame.index, tree.censoring_, **at_risk)
+    np.testing.assert_allclose(frame["no features"], expected)
+
+
+def test_calibration_knows_who_was_at_risk(late):
+    data, tree = late
+    one_leaf = tree.apply(data.X) == 0
+    (curve,), test = calibration_curves(tree, data, np.array([3.0]), 5)
+    rows = data.take(one_leaf)
+    known = {name: rows.outcomes()[name] for name in ("time", "event", "weight", "entry")}
+    place = np.argmin(np.abs(curve.predicted - tree.predict_survival_function(rows.X[:1], [3.0])[0, 0]))
+    assert curve.observed[place] == pytest.approx(float(kaplan_meier(**known)(3.0)))
+    own, time, entry = own_survival(tree, data), data.time.numpy(), data.entry.numpy()
+    for k in range(0, 300, 60):
+        at_end, at_entry = tree.predict_survival_function(data.X.iloc[[k]], [time[k], entry[k]])[0]
+        assert own[k] == pytest.approx(at_end / at_entry)
+    expected = d_calibration(time, data.event.numpy(), own, weight=data.weight.numpy())
+    assert test.statistic == pytest.approx(expected.statistic)
+
+
+def test_subjects_of_several_rows_have_no_calibration_and_no_brier_curve(late):
+    _, tree = late
+    X = {"x": [0, 1, 1], "z": [1.0, 2.0, 3.0]}
+    rows = survival_data(X, start=[0, 2, 0], stop=[2.0, 5.0, 4.0], event=[0, 1, 1], id=[1, 1, 2])
+    for ask in (lambda: brier_frame({"tree": tree}, rows), lambda: calibration_curves(tree, rows, np.array([3.0]))):
+        with pytest.raises(InvalidSurvivalDataError, match="one row for each subject, got 3 rows of 2 subjects"):
+            ask()
 
 
 def test_the_sensitive_group_is_found_by_name(mixed, gbsg2):

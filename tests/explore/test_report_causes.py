@@ -7,7 +7,7 @@ import pytest
 from oracles.cut_rows import cut_rows
 from oracles.simulated import two_causes
 
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.explore.report_causes import cause_quality, quality_at_risk
 from softsurv.metrics import integrated_brier_score_incidence
@@ -38,6 +38,26 @@ def test_each_cause_has_its_measures_beside_one_curve_for_all(tree, data):
         null = integrated_brier_score_incidence(time, codes, common, grid, tree.censoring_, code)
         values = (found["concordance"], found["auc"], found["ibs"], null)
         assert cells(section, name) == [str(found["events"]), *(f"{value:.3f}" for value in values)]
+
+
+def test_one_curve_for_all_knows_weights_and_late_entries(tree, data):
+    """It stands beside measures that know them."""
+    rng = np.random.default_rng(0)
+    weight, entry = (
+        rng.integers(1, 4, data.n).astype(float),
+        np.where(rng.random(data.n) < 0.5, 0.5, 0.0) * data.time.numpy(),
+    )
+    rows = survival_data(
+        data.X, time=data.time, cause=data.cause, weight=weight, entry=entry, cause_names=data.cause_names
+    )
+    section, result = cause_quality(tree, rows), tree.evaluate(rows)
+    grid, time, codes = np.linspace(*result["range"], result["n_times"]), rows.time.numpy(), rows.cause.numpy()
+    at_risk = {"weight": weight, "entry": rows.entry.numpy()}
+    for code, name in enumerate(rows.cause_names, start=1):
+        common = aalen_johansen(time, codes, n_causes=2, **at_risk).of_cause(code)(grid)
+        curves = np.broadcast_to(common, (rows.n, grid.size))
+        null = integrated_brier_score_incidence(time, codes, curves, grid, tree.censoring_, code, **at_risk)
+        assert cells(section, name)[-1] == f"{null:.3f}"
 
 
 def test_a_cause_that_these_rows_lack_has_dashes(tree, data):

@@ -12,6 +12,7 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.style import (
     chance,
     escaped,
@@ -146,6 +147,8 @@ def test_tables_are_read_by_names_or_as_the_tree_was_fitted():
         assert (data.feature_names, data.time.tolist(), more, other) == (["x"], [3.0, 4.0], 1, 2)
     pair, more, other = seen(tree, (table[["x"]], ([True, False], [3.0, 4.0])), 5, other=6)
     assert (pair.n, more, other) == (2, 5, 6)
-    assert seen(tree)[0] is None
     assert seen(tree, pair)[0] is pair
+    with pytest.raises(InvalidParameterError, match="data must hold rows for seen, got None"):
+        seen(tree)
+    assert takes_tables(lambda tree, data=None: data)(tree) is None
     assert list(inspect.signature(seen).parameters) == ["tree", "data", "more", "other", "time", "event"]

@@ -136,7 +136,30 @@ def test_bad_arguments_are_refused():
         calibration_curve(time, event, [[0.5, 0.6]], 1.0)
     with pytest.raises(InvalidParameterError, match="between 0 and 1"):
         d_calibration(time, event, [0.5, 1.6])
-    with pytest.raises(InvalidParameterError, match="n_bins must be >= 2"):
+    with pytest.raises(InvalidParameterError, match="n_bins must be an integer >= 2"):
         d_calibration(time, event, survival, 1)
-    with pytest.raises(InvalidParameterError, match="n_bins must be >= 1"):
+    with pytest.raises(InvalidParameterError, match="n_bins must be an integer >= 1"):
         calibration_curve(time, event, survival, 1.0, n_bins=0)
+
+
+def test_weights_are_repeated_subjects_and_late_rows_are_at_risk_from_their_entry():
+    rng = np.random.default_rng(3)
+    time, survival, weight = (
+        rng.exponential(size=60).round(2) + 0.2,
+        rng.choice([0.2, 0.5, 0.8], 60),
+        rng.integers(1, 4, 60),
+    )
+    event, entry = rng.random(60) < 0.7, np.where(rng.random(60) < 0.5, 0.1, 0.0)
+    again = np.repeat(np.arange(60), weight)
+    weighted = calibration_curve(time, event, survival, 0.7, weight=weight, entry=entry)
+    repeated = calibration_curve(time[again], event[again], survival[again], 0.7, entry=entry[again])
+    for name in ("predicted", "observed", "lower", "upper"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name))
+    low = survival == 0.2
+    np.testing.assert_allclose(weighted.observed[0], kaplan_meier(time[low], event[low], weight[low], entry[low])(0.7))
+    one, two = (
+        d_calibration(time, event, survival, 5, weight),
+        d_calibration(time[again], event[again], survival[again], 5),
+    )
+    np.testing.assert_allclose(one.shares, two.shares)
+    np.testing.assert_allclose(one.statistic, two.statistic)

@@ -98,8 +98,9 @@ def test_range_refuses_what_cannot_be_evaluated():
         evaluation_range([4.0, 5.0, 6.0], [1, 1, 1], censoring)
     with pytest.raises(InvalidTimesError, match="times must hold at least two values in"):
         evaluation_range([1.0, 2.0, 2.5], [1, 1, 1], censoring, times=[2.6, 2.7])
-    with pytest.raises(InvalidParameterError, match="n_times must be >= 2"):
-        evaluation_range([1.0, 2.0, 2.5], [1, 1, 1], censoring, n_times=1)
+    for wrong in (1, 2.5, "9"):
+        with pytest.raises(InvalidParameterError, match="n_times must be an integer >= 2"):
+            evaluation_range([1.0, 2.0, 2.5], [1, 1, 1], censoring, n_times=wrong)
     span = evaluation_range([0.5, 1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1, 0], censoring, n_times=4)
     np.testing.assert_allclose(span.times, [0.5, 1.0, 1.5, 2.0])
     assert (span.n_before, span.n_beyond, span.events_beyond) == (0, 2, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.metrics import curve_gap
 from softsurv.soft.cross_validation import folds_of_content
@@ -125,3 +125,10 @@ def test_bad_arguments_are_refused_before_the_first_trial(data, arguments, messa
 def test_a_pair_of_numbers_is_no_range(data):
     with pytest.raises(InvalidParameterError, match=r"l2 in space must be .* write Range\(0\.1, 10\.0\)"):
         StudyObjective(data, space={"l2": (0.1, 10.0)})
+
+
+def test_a_study_of_optimal_trees_takes_late_entry(data):
+    """Of the two objectives only the relative risk knows it."""
+    late = SurvivalData(data.X, data.time, data.event, entry=0.5 * data.time)
+    assert StudyObjective(late, "optimal").space["objective"] == "relative_risk"
+    assert StudyObjective(data, "optimal").space["objective"] != "relative_risk"

@@ -24,6 +24,7 @@ from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
 from softsurv.nonparametric import StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.incidence import LARGEST_HAZARD
 
 OWN_CURVE_LEVEL = 0.001
 """Of the test for a curve of a leaf's own. Over six sets of SurvSet, trees of at most eight leaves: concordance .670
@@ -144,10 +145,13 @@ class CauseCurves(LeafCurves):
         return np.array([quantile(_without(curves[cause]), probability) for curves in self.incidences])[leaf]
 
     def cause_hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
-        """-log S shared among the causes in proportion to their events at each step, (n, T, K)."""
+        """-log S shared among the causes in proportion to their events at each step, (n, T, K).
+
+        Where nobody survives, :data:`LARGEST_HAZARD` is shared: of an infinity no cause has more than another.
+        """
         table = []
         for hazard, curves in zip(self.hazards, self.incidences, strict=True):
-            rise = np.diff(hazard.values, prepend=0.0)  # (J,)
+            rise = np.diff(np.minimum(hazard.values, LARGEST_HAZARD), prepend=0.0)  # (J,) all may fail at once
             events = np.stack([np.diff(curve(hazard.times), prepend=0.0) for curve in curves])  # (K, J)
             share = events / events.sum(axis=0)
             own = np.cumsum(np.multiply(rise, share, out=np.zeros_like(share), where=share > 0), axis=1)

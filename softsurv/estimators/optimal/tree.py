@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
@@ -257,10 +256,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         return self
 
     def _coded_rows(self, data: SurvivalData) -> tuple[SurvivalData, Rows, IntArray]:
-        """The training rows of positive weight, the same as codes in their order, and that order (N,)."""
+        """The training rows, the same as codes in their order, and that order (N,)."""
         self.leaf_ = leaf_kind(self, data)
-        if data.weight is not None and not bool((data.weight > 0).all()):
-            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
         order, names = self._in_order(data)
         if data.number_block().holds_all(data.X):  # the block is all that is read of the table

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.shared.checks import say_beyond
+from softsurv.estimators.shared.checks import grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
@@ -307,16 +307,7 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
         check_is_fitted(self, "censoring_")
         if times is None:
             return self.unique_times_
-        try:
-            grid = np.atleast_1d(np.asarray(times, dtype=float))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidTimesError(f"times must be numbers; {error}") from None
-        if grid.ndim != 1 or grid.size == 0:
-            raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
-        bad = ~np.isfinite(grid) | (grid < 0)
-        if bad.any():
-            where = int(np.argmax(bad))
-            raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+        grid = grid_of(times)
         say_beyond(grid, self.horizon_)
         return grid
 

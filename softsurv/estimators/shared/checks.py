@@ -8,8 +8,10 @@ from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from softsurv.errors import DataWarning, InvalidParameterError, asked, did_you_mean, warn
+from softsurv.arrays import FloatArray
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, asked, did_you_mean, warn
 
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...], where: str = "") -> None:
@@ -69,6 +71,21 @@ def rows_for_a_leaf(least: int, n_rows: int) -> None:
     """``min_samples_leaf`` is no more than the rows there are."""
     if least > n_rows:
         raise InvalidParameterError(f"min_samples_leaf must be at most the number of rows, {n_rows}, got {least}")
+
+
+def grid_of(times: ArrayLike) -> FloatArray:
+    """Times of a prediction as an array (T,): numbers, finite and not negative."""
+    try:
+        grid = np.atleast_1d(np.asarray(times, dtype=float))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidTimesError(f"times must be numbers; {error}") from None
+    if grid.ndim != 1 or grid.size == 0:
+        raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
+    bad = ~np.isfinite(grid) | (grid < 0)
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+    return grid
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -37,8 +37,8 @@ class TrainingData:
     """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
 
     def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
-        """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
-        data = survival_data(X, y, **columns).joined()
+        """Training rows of weight above 0; remembers names, the censoring curve and the default grid."""
+        data = survival_data(X, y, **columns).joined().that_count()
         if data is X:
             data = data._derive({})  # a copy, which reads its block of numbers from the table as it is now
         data.require_events()

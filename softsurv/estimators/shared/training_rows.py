@@ -73,10 +73,7 @@ def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> Surviva
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
     with as_the_tree_knows():
-        data = survival_data(X, y, **names)
-    if data.weight is None or bool((data.weight > 0).all()):
-        return data
-    return data.take(data.weight > 0)
+        return survival_data(X, y, **names).that_count()
 
 
 def told_columns(tree: Any, X: Any) -> dict[str, Any]:
@@ -91,7 +88,8 @@ def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Columns that hold outcome and weight, where ``fit`` was given their names, and whether events are recurrent."""
     pair = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple | list) and len(y) == 2 else {}
     named = pair | {role: given[role] for role in (*ROLES, "weight") if given.get(role) is not None}
-    return {role: name for role, name in named.items() if isinstance(name, str) or name is True}
+    recurrent = {"recurrent": True} if named.pop("recurrent", False) else {}
+    return {role: name for role, name in named.items() if isinstance(name, str)} | recurrent
 
 
 def number_ranges(names: Sequence[str], low: FloatArray, high: FloatArray, flags: Set[str]) -> Ranges:

@@ -23,8 +23,7 @@ from softsurv.estimators.soft.causes import SoftCauses
 from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft.prepared import PreparedRows
 from softsurv.estimators.soft.starts import SoftStarts
-from softsurv.metrics.evaluate import outcome, times_known, training_censoring
-from softsurv.metrics.ranges import default_grid
+from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 
@@ -82,16 +81,6 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         self._keep_curves(censoring, unique_times, horizon)
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         return self
-
-    def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
-        """The rows of weight above 0. Rows of weight 0 change nothing, not even the knots or the folds."""
-        if raw.weight is None or bool((raw.weight > 0).all()):
-            return raw
-        kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
-        kept.require_events()
-        time, event = times_known(kept)
-        self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
-        return kept
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:

@@ -243,7 +243,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
 
     def _encoded_rows(self, X: Any, y: Any, **columns: Any) -> tuple[SurvivalData, Preprocessor | None, SurvivalData]:
         """The training rows in canonical order, their encoder, and the encoded rows."""
-        raw = self._weighted_rows(self._read(X, y, **columns))
+        raw = self._read(X, y, **columns)
         rows, names = self._in_order(raw)
         raw = raw.take(rows)
         return raw, *encoded_rows(raw, self.preprocess, names)

@@ -228,7 +228,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             raise InvalidTimesError(f"horizon must be finite times > 0, got {self.horizon!r}")
 
     def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Training rows of positive weight, the group of each, and the names of the groups."""
+        """Training rows, the group of each, and the names of the groups."""
         if data.cause is not None or data.subject is not None:
             raise InvalidParameterError(
                 "a fair optimal tree takes one kind of event and one row for each subject; pass data.of_cause(...)"

@@ -128,3 +128,14 @@ def test_conditional_survival_where_nobody_is_left(rows):
     tree = OptimalSurvivalTree(max_depth=1, leaf="km").fit(X, y)
     after = y["time"].max() + 1
     assert_allclose(tree.predict_conditional_survival(X[:2], after, [0.0, after, after + 1]), [[1, 1, 0]] * 2)
+
+
+def test_a_path_shares_a_last_step_at_which_all_fail_by_the_causes_events():
+    table = pd.DataFrame({"x": [0, 0, 0, 1, 1], "time": [1.0, 2.0, 2.0, 3.0, 3.0], "cause": [0, 1, 2, 2, 2]})
+    table = pd.concat([table, table.iloc[[2]]])  # at time 2 one of x = 0 fails by cause 1, two by cause 2, none is left
+    tree = OptimalSurvivalTree(max_depth=1, min_samples_leaf=1, shrinkage=0).fit(table, time="time", cause="cause")
+    X, times = table[["x"]], [1.0, 2.0, 3.0]
+    for cause, last in ((1, 1 / 3), (2, 2 / 3)):
+        along = tree.predict_path(X, np.zeros(6), np.ones(6), times=times, cause=cause)
+        assert_allclose(along, tree.predict_cumulative_incidence(X, times, cause), atol=1e-12)
+        assert_allclose(along[0], [0.0, last, last])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softsurv import OptimalClassificationTree, OptimalSurvivalTree, SoftSurvivalTree
-from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, rows_for_a_leaf, share, whole
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.shared.checks import grid_of, jobs, n_threads, number, one_of, rows_for_a_leaf, share, whole
 
 
 def test_numbers_of_any_library_pass():
@@ -33,11 +33,13 @@ def test_numbers_of_any_library_pass():
         (lambda: share("x", "a"), r"x must be a number in \[0, 1\], got 'a'"),
         (lambda: one_of("leaf", 1, (True, "km"), " here"), "leaf must be one of True, 'km' here, got 1"),
         (lambda: jobs(0), "n_jobs must be an integer >= 1, or -1 for all cores, got 0"),
+        (lambda: grid_of("a"), "times must be numbers; could not convert"),
+        (lambda: grid_of([1.0, float("nan")]), "times must be finite and >= 0, got nan at position 1"),
         (lambda: rows_for_a_leaf(6, 5), "min_samples_leaf must be at most the number of rows, 5, got 6"),
     ],
 )
 def test_what_is_wrong_is_named(check, sentence):
-    with pytest.raises(InvalidParameterError, match=sentence):
+    with pytest.raises((InvalidParameterError, InvalidTimesError), match=sentence):
         check()
 
 

@@ -70,3 +70,17 @@ def test_rows_that_only_cut_a_history_are_joined_before_a_fit():
 def test_rows_without_events_are_refused():
     with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least one row"):
         Tree().fit(FRAME, time=TIME, event=np.zeros(4, bool))
+
+
+def test_rows_of_weight_0_leave_no_trace():
+    """Neither their times nor their values, which lie beyond all others."""
+    more = pd.concat([FRAME, pd.DataFrame({"x": [99.0, -99.0], "b": [0, 1]})])
+    weight, time, event = [1.0, 2.0, 1.0, 1.0, 0.0, 0.0], np.append(TIME, [50.0, 60.0]), np.append(EVENT, [True, False])
+    tree = Tree().fit(more, time=time, event=event, weight=weight)
+    alone = Tree().fit(FRAME, time=TIME, event=EVENT, weight=weight[:4])
+    assert tree.horizon_ == alone.horizon_ == 4.0
+    assert tree.unique_times_.tolist() == alone.unique_times_.tolist()
+    assert tree.ranges_ == alone.ranges_
+    np.testing.assert_array_equal(tree.censoring_.times, alone.censoring_.times)
+    with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least one row, got none in 1 rows"):
+        Tree().fit(FRAME, time=TIME, event=EVENT, weight=[0.0, 0.0, 1.0, 0.0])
