@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -17,7 +16,7 @@ from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import number
-from softsurv.estimators.shared.inputs import BinnedRows
+from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.split_costs import SplitCosts
@@ -116,7 +115,7 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
-        training = self._training(X, sample_weight, y=y)
+        training = self._training(X, sample_weight, y=y, costs=costs)
         classes = Classes.read(y, training)
         self.classes_ = classes.names
         if costs is None:
@@ -229,7 +228,7 @@ def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[
 
 
 def _checked_costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
-    table = np.asarray(check_array(values, dtype=np.float64, input_name=name))
+    table = checked_matrix(name, values)
     if table.shape != shape:
         raise InvalidSurvivalDataError(f"{name} must have shape {shape}, got {table.shape}")
     if table.min() < 0:

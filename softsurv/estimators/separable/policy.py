@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of
-from softsurv.estimators.shared.inputs import checked_target, checked_treatment, coded
+from softsurv.estimators.shared.inputs import checked_matrix, checked_target, checked_treatment, coded
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
@@ -111,7 +110,8 @@ class OptimalPolicyTree(PolicyTree):
             If the tree is not proven optimal.
         """
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight, y=y, treatment=treatment)
+        tables = {"propensity": propensity, "predicted": predicted, "scores": scores}
+        training = self._training(X, sample_weight, y=y, treatment=treatment, **tables)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
         self.treatments_ = rewards.treatments
         self._solve(training, rewards)
@@ -152,7 +152,7 @@ def _chance(propensity: Any, training: TrainingTable) -> FloatArray:
 
 def _table(name: str, values: Any, training: TrainingTable) -> FloatArray:
     """A matrix (N, K) with one row for each row of X, rows of weight 0 left out."""
-    table = check_array(values, dtype=np.float64, input_name=name)
+    table = checked_matrix(name, values)
     if len(table) != training.n_given:
         raise InvalidSurvivalDataError(f"{name} must have {training.n_given} rows as X has, got {len(table)}")
     if table.shape[1] < 2:

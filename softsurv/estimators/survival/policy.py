@@ -113,8 +113,9 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         number("overlap", self.overlap, 0.0)
         whole("n_folds", self.n_folds, 2)
         one_of("method", self.method, METHODS)
-        outcome = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple) and len(y) == 2 else {}
-        training = self._training(X, sample_weight, treatment=treatment, **outcome)
+        pair = isinstance(y, (tuple, list)) and len(y) == 2
+        outcome = dict(zip(("event", "time"), y, strict=True)) if pair else {"y": y}
+        training = self._training(X, sample_weight, treatment=treatment, propensity=propensity, **outcome)
         scoring = RestrictedMeanScoring(
             self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
         )

@@ -16,7 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import TrainingTable
-from softsurv.estimators.shared.inputs import checked_treatment
+from softsurv.estimators.shared.inputs import as_numbers, checked_treatment, coded
 from softsurv.estimators.survival.policy_models import (
     LEAST_TIMES,
     MOST_TIMES,
@@ -103,7 +103,7 @@ def times_in_time(n: int, treatments: int, stop: StopSignal) -> tuple[int, float
 def read_treatments(training: TrainingTable, treatment: Any) -> tuple[NDArray[Any], IntArray]:
     """Names of the treatments (K,), and the one given to each training row (N,) as a place among them."""
     given = checked_treatment(treatment, training.n_given)
-    names, codes = np.unique(given[training.kept], return_inverse=True)
+    names, codes = coded("treatment", given[training.kept])
     if len(names) < 2:
         raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
     return names, codes
@@ -123,6 +123,7 @@ def require_events(names: NDArray[Any], seen: IntArray) -> None:
 def known_propensities(propensity: Any, k: int, training: TrainingTable) -> FloatArray:
     """Given propensities of K treatments as (N, K)."""
     wanted = f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment"
+    propensity = as_numbers("propensity", propensity)
     if np.ndim(propensity) == 0:
         raise InvalidSurvivalDataError(f"{wanted}, got {propensity!r}")
     table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")
