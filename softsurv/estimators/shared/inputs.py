@@ -19,7 +19,7 @@ from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import plain_array, too_large
-from softsurv.data.frames import as_frame
+from softsurv.data.frames import as_frame, refuse_twice
 from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.exact.prepare import check_weights
@@ -71,6 +71,7 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
             estimator.feature_names_in_ = frame.columns.to_numpy(dtype=object, copy=True)
             estimator.n_features_in_ = frame.shape[1]
         else:
+            refuse_twice(frame)
             validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
     X = plain_array(X) if _is_special(X) else X

@@ -107,7 +107,9 @@ def test_the_unit_of_the_weights_changes_no_prediction(unit):
     }
     for model, y in models.items():
         expected = model.fit(X, y).predict(X)
-        np.testing.assert_allclose(model.fit(X, y, sample_weight=np.full(N, unit)).predict(X), expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            model.fit(X, y, sample_weight=np.full(N, unit)).predict(X), expected, rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("unit", [1e-120, 1e120])
