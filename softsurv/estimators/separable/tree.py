@@ -123,9 +123,9 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         kept, n_given = np.flatnonzero(weight > 0), len(frame)
         if kept.size < n_given:
             frame, weight = as_frame(frame).iloc[kept], weight[kept]
-        rows_for_a_leaf(limits.min_leaf, len(frame))
         binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         checked, types = checked_table(frame)
+        rows_for_a_leaf(limits.min_leaf, len(frame))
         types = column_types(checked) if types is None else types
         block = read_columns(checked, types)
         table, n = binarizer.fit_filled(checked, order=column_order(checked), block=block)

@@ -161,3 +161,8 @@ def test_arrays_are_read_by_position_where_training_had_names(data, names, tmp_p
             assert model.predict(X).tolist() == expected
         with pytest.raises(InvalidSurvivalDataError, match=r"X must have unique column names, got .* twice"):
             model.predict(frame.set_axis([names[0]] * 2, axis="columns"))
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(InvalidSurvivalDataError, match="X must have at least one row, got none"):
+        OptimalClassificationTree().fit(pd.DataFrame({"a": []}), [])
