@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,7 +178,13 @@ def _test(name: Any, value: Any) -> FeatureTest:
             f"feature_costs[{name!r}] must be a number, or hold cost and no more than {', '.join(sorted(known))}, got "
             f"{value!r}"
         )
-    test = FeatureTest(**given)
+    columns, group = given.get("columns"), given.get("group")
+    columns = () if columns is None else columns
+    if isinstance(columns, str) or not isinstance(columns, Iterable) or not isinstance(group, Hashable):
+        raise InvalidParameterError(
+            f"columns of feature_costs[{name!r}] must be a list, and group a name, got {value!r}"
+        )
+    test = FeatureTest(**given | {"columns": tuple(columns)})
     for field in ("cost", "discounted"):
         if field == "cost" or test.discounted is not None:
             number(f"{field} of feature_costs[{name!r}]", getattr(test, field), 0.0)

@@ -36,6 +36,12 @@ def test_costs_of_tests_by_hand(rows):
         ({"age": None}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got None"),
         ({"age": -1}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got -1"),
         ({"age": {"cost": 1, "discounted": 2}}, "discounted of feature_costs\\['age'\\] must be at most its cost"),
+        (
+            {"t": {"cost": 1, "columns": "age"}},
+            "columns of feature_costs\\['t'\\] must be a list, and group a name, got",
+        ),
+        ({"t": {"cost": 1, "columns": 5}}, "columns of feature_costs\\['t'\\] must be a list"),
+        ({"age": {"cost": 1, "group": ["u"]}}, "columns of feature_costs\\['age'\\] must be a list, and group a name"),
         (["age"], "feature_costs must name the cost of each feature or test, got"),
     ],
 )

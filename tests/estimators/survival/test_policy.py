@@ -83,6 +83,11 @@ def test_wrong_arguments_are_met_by_a_remedy(trial):
         OptimalSurvivalPolicyTree(1e6, max_depth=1).fit(
             frame, (event & (time < 1), np.minimum(time, 1.0)), treatment=treatment
         )
+    for wrong in ({"overlap": 2.0}, {"random_state": -1}, {"random_state": 1.5}, {"random_state": None}):
+        with pytest.raises(InvalidParameterError, match=f"{next(iter(wrong))} must be"):
+            OptimalSurvivalPolicyTree(HORIZON, **wrong).fit(frame, (event, time), treatment=treatment)
+    with pytest.raises(InvalidSurvivalDataError, match="treatment must hold numbers or text alone, got int and str"):
+        fit(frame, (event, time), treatment=np.array([1, "a"] * 50, dtype=object))
     with pytest.raises(InvalidParameterError, match="capacity must name"):
         OptimalCapacityPolicyTree({"x": 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.raises(InvalidParameterError, match="at most 1, got 2"):
