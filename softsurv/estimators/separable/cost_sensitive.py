@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
@@ -16,7 +17,7 @@ from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import number
-from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix
+from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, refuse_other_order
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.split_costs import SplitCosts
@@ -121,7 +122,7 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
         if costs is None:
             table = costs_by_class(self.misclassification_costs, classes)
         else:
-            table = _checked_costs("costs", costs, (training.n_given, classes.k))[training.kept]
+            table = _checked_costs("costs", costs, training.n_given, classes.names)[training.kept]
         self._solve(training, CostObjective(classes, table, split_costs(self.feature_costs, training)))
         return self
 
@@ -165,7 +166,9 @@ class CostObjective:
 def costs_by_class(given: Any, classes: Classes) -> FloatArray:
     """Cost of every label for every row, (N, K), from a matrix of true by predicted class; 0 and 1 where None."""
     k = classes.k
-    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, (k, k))
+    if isinstance(given, pd.DataFrame):
+        refuse_other_order("the rows of misclassification_costs", given.index, classes.names)
+    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, k, classes.names)
     return label_costs.from_matrix(classes.label, matrix)
 
 
@@ -233,8 +236,9 @@ def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[
     return test_of
 
 
-def _checked_costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
-    table = checked_matrix(name, values)
+def _checked_costs(name: str, values: Any, n: int, names: NDArray[Any]) -> FloatArray:
+    """Costs of predicting each class, (n, K)."""
+    table, shape = checked_matrix(name, values, names), (n, len(names))
     if table.shape != shape:
         raise InvalidSurvivalDataError(f"{name} must have shape {shape}, got {table.shape}")
     if table.min() < 0:

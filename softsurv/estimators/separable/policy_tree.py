@@ -86,7 +86,7 @@ class PolicyTree(SeparableTree, SearchArguments):
             If the scores are not one row for each row of X, one column for each treatment.
         """
         chosen = self.label_[self.apply(X)]
-        table = checked_matrix("scores", scores)
+        table = checked_matrix("scores", scores, self.treatments_)
         if table.shape != (wanted := (len(chosen), len(self.treatments_))):
             raise InvalidSurvivalDataError(
                 f"scores must have a row for each row of X and a column for each treatment, {wanted}, got {table.shape}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,9 +119,18 @@ def as_numbers(name: str, values: Any) -> Any:
     return values
 
 
-def checked_matrix(name: str, values: Any) -> FloatArray:
-    """A table (n, K) of finite numbers."""
+def checked_matrix(name: str, values: Any, names: NDArray[Any] | None = None) -> FloatArray:
+    """A table (n, K) of finite numbers; its columns are in the order of ``names`` (K,), if they have these names."""
+    if names is not None and hasattr(values, "columns"):
+        refuse_other_order(f"the columns of {name}", values.columns, names)
     return np.asarray(check_array(as_numbers(name, values), dtype=np.float64, input_name=name))
+
+
+def refuse_other_order(what: str, given: Iterable[Any], names: NDArray[Any]) -> None:
+    """Columns are matched by position: refuse the names of the classes or treatments in another order."""
+    found, wanted = [str(one) for one in given], [str(one) for one in names.tolist()]
+    if found != wanted and sorted(found) == sorted(wanted):
+        raise InvalidSurvivalDataError(f"{what} must be in the order {', '.join(wanted)}, got {', '.join(found)}")
 
 
 def checked_weight(weight: Any, n: int) -> FloatArray:

@@ -16,7 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import TrainingTable
-from softsurv.estimators.shared.inputs import as_numbers, checked_treatment, coded
+from softsurv.estimators.shared.inputs import as_numbers, checked_treatment, coded, refuse_other_order
 from softsurv.estimators.survival.policy_models import (
     LEAST_TIMES,
     MOST_TIMES,
@@ -79,7 +79,7 @@ class RestrictedMeanScoring:
             if propensity is None:
                 chance = propensities(frame, codes, weight, folds, stop)
             else:
-                chance = known_propensities(propensity, len(names), training)
+                chance = known_propensities(propensity, names, training)
             chance = raised_to_overlap(chance, self.overlap)
         if data.n > SCORED_ANYHOW and training.limits.stop.exhausted:
             raise InvalidParameterError(
@@ -120,8 +120,12 @@ def require_events(names: NDArray[Any], seen: IntArray) -> None:
         )
 
 
-def known_propensities(propensity: Any, k: int, training: TrainingTable) -> FloatArray:
-    """Given propensities of K treatments as (N, K)."""
+def known_propensities(propensity: Any, names: NDArray[Any], training: TrainingTable) -> FloatArray:
+    """Given propensities of the treatments (K,) as (N, K)."""
+    k = len(names)
+    if isinstance(propensity, (pd.Series, pd.DataFrame)):
+        of_treatments = propensity.index if propensity.ndim == 1 else propensity.columns
+        refuse_other_order("propensity", of_treatments, names)
     wanted = f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment"
     propensity = as_numbers("propensity", propensity)
     if np.ndim(propensity) == 0:
