@@ -39,6 +39,8 @@ def series(values: Any, argument: str) -> pd.Series:
         raise InvalidSurvivalDataError(
             f"{argument} must be one-dimensional, got shape {array.shape}; pass one column, such as a[:, 0]"
         )
+    if array.dtype.names is not None:
+        raise InvalidSurvivalDataError(f"{argument} must be one column, got the fields {', '.join(array.dtype.names)}")
     try:
         return pd.Series(array)
     except OverflowError:
@@ -100,6 +102,8 @@ def float_column(values: Any, argument: str) -> FloatArray:
         raise InvalidSurvivalDataError(
             f"{argument} must be numbers, got true/false values; is {argument} swapped with event?"
         )
+    if pd.api.types.is_complex_dtype(dtype):
+        raise InvalidSurvivalDataError(f"{argument} must be real numbers, got {dtype}; take the real part")
     if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(
         dtype
     ):  # text is of its own type in pandas 3

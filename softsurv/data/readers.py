@@ -115,7 +115,8 @@ def survival_data(
             raise InvalidSurvivalDataError(f"{key} must be given; {_OUTCOME_HELP}")
     used = [value for value in given.values() if isinstance(value, str)]
     frame = as_frame(frame) if used else frame
-    columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
+    of_rows = _has_row_names(X)
+    columns = {key: _resolve(frame, value, key, of_rows) for key, value in given.items() if value is not None}
     if "event" in columns:
         _refuse_swap(columns["event"], columns["time"])
     else:
@@ -176,8 +177,19 @@ def _is_bool(values: Any) -> bool:
     return column.dtype in ("bool", "boolean")
 
 
-def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
-    """An array as it is, a column name looked up in the table; indexes must not disagree in order."""
+def _has_row_names(X: Any) -> bool:
+    """Whether the rows of a table have an index, or are numbered by a file; those of an array are known by place."""
+    import pandas as pd
+
+    columns = X.values() if isinstance(X, dict) else (X,)
+    return any(isinstance(column, (pd.DataFrame, pd.Series, str, Path)) for column in columns)
+
+
+def _resolve(frame: pd.DataFrame, value: Any, argument: str, of_rows: bool) -> Any:
+    """An array as it is, a column name looked up in the table; indexes must not disagree in order.
+
+    ``of_rows``: the index of the table is that of its rows, not made for an array.
+    """
     if isinstance(value, str):
         if value not in frame.columns:
             shown = ", ".join(repr(str(c)) for c in frame.columns[:12]) + (", ..." if frame.shape[1] > 12 else "")
@@ -188,15 +200,16 @@ def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
         if getattr(column, "ndim", 1) == 2:
             raise InvalidSurvivalDataError(f"{argument} must name one column, got {value!r} twice; rename one")
         return column
-    refuse_other_rows(frame, value, argument)
+    if of_rows:
+        refuse_other_rows(frame, value, argument)
     return value
 
 
 def refuse_other_rows(frame: pd.DataFrame, value: Any, argument: str) -> None:
-    """Columns are matched by position: refuse a Series whose index names the table's rows at other places."""
+    """Rows are matched by position: refuse a Series or frame whose index names the table's rows at other places."""
     import pandas as pd
 
-    if not isinstance(value, pd.Series) or value.index.equals(frame.index):
+    if not isinstance(value, (pd.Series, pd.DataFrame)) or value.index.equals(frame.index):
         return
     unique = value.index.is_unique and frame.index.is_unique
     if unique and len(value) == len(frame) and frame.index.isin(value.index).all():

@@ -50,7 +50,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         0 (one regression) to 10.
     max_leaves : int, optional
     min_events_leaf : float
-        Least events in a leaf, by weight.
+        Least events in a leaf, by weight in units of the mean weight.
     complexity : float or "bic"
         What a leaf has to gain in log-likelihood. "bic": the log of the number of events, for its two parameters, plus
         the log of the number of cuts, among which its split was chosen.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import DataWarning, InvalidParameterError, warn
-from softsurv.estimators.shared.checks import number, whole
+from softsurv.estimators.shared.checks import flag, number, whole
 from softsurv.exact.rashomon.near_optimal import NearOptimal
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.tree import CodeTree
@@ -174,9 +174,10 @@ class RashomonSet:
         )
 
     def __contains__(self, tree: object) -> bool:
-        """Whether the objective of a tree is within the threshold."""
-        objective = getattr(tree, "objective", None)
-        return objective is not None and bool(objective <= self.threshold + SAME * abs(self.threshold))
+        """Whether the objective of a `NearOptimalTree` of this fit is within the threshold."""
+        if not isinstance(tree, NearOptimalTree):
+            raise TypeError(f"a Rashomon set holds trees as without() gives them, got {type(tree).__name__}")
+        return bool(tree.objective <= self.threshold + SAME * abs(self.threshold))
 
     # -- features ------------------------------------------------------------------------------------------------
     def without(self, *features: str) -> NearOptimalTree:
@@ -316,6 +317,7 @@ class HasRashomonSet:
                 DataWarning,
             )
         number("epsilon", epsilon, 0.0)
+        flag("absolute", absolute)
         if time_limit is not None:
             number("time_limit", time_limit, 0.0, "seconds")
         return RashomonSet(self._near_source(), float(epsilon), absolute, time_limit, self.memory_limit)

@@ -25,6 +25,7 @@ from softsurv.soft.starts import SHARPNESS, counted_events
 from softsurv.sparse.causes import Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
+from softsurv.sparse.folds import in_their_mean
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
 from softsurv.sparse.on_host import on_host
 from softsurv.sparse.prefer import USUAL_RIDGE
@@ -56,7 +57,7 @@ class ExactSettings:
     depth : int
     leaves : int or None
     least_events : float
-        Least weight of events in a leaf.
+        Least weight of events in a leaf, in units of the mean weight.
     complexity : float or None
         What a leaf must gain in log-likelihood; None: by the numbers of events and cuts (`bic`).
     n_cuts : int
@@ -200,7 +201,7 @@ def _searched(
 ) -> tuple[Rules, FitReport, float]:
     """The rules of the best tree of corrections to one regression, how far it is proven, and the cost of a leaf."""
     s = settings
-    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    weight = np.ones(data.n) if data.weight is None else in_their_mean(data.weight.double().cpu().numpy())
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
     penalties = penalties_of(np.array([float(data.n)]), s.ridge, 0.0, None)
     common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)

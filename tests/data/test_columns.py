@@ -141,3 +141,16 @@ def test_masked_whole_numbers_become_floats_and_masked_text_objects():
     assert plain_array(np.ma.array(["a", "b"], mask=[0, 1])).tolist() == ["a", None]
     assert plain_array(np.ma.array([1, 2])).dtype.kind == "i"
     assert series(np.arange(2), "x").tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        (np.zeros(2, [("e", bool), ("t", float)]), "time must be one column, got the fields e, t"),
+        (np.array([1 + 0j, 2 + 0j]), "time must be real numbers, got complex128; take the real part"),
+    ],
+    ids=str,
+)
+def test_a_column_holds_one_real_number_a_row(column, sentence):
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        float_column(column, "time")

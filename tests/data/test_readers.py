@@ -258,3 +258,17 @@ def test_an_index_that_overlaps_is_refused():
 def test_weights_whose_sum_overflows_are_refused():
     with pytest.raises(InvalidSurvivalDataError, match=r"weight must have a finite sum, got up to 1e\+308"):
         survival_data({"x": [1.0, 2.0]}, time=[1, 2], event=[1, 0], weight=[1e308, 1e308])
+
+
+@pytest.mark.parametrize(
+    "table", [lambda x: x.to_numpy(), lambda x: x.to_numpy().tolist(), lambda x: {"x": x["x"].array}]
+)
+def test_an_index_says_nothing_about_rows_without_names(table):
+    """A scaler gives an array, and the outcome of a fold keeps its index."""
+    fold = [5, 0, 3]
+    outcome = pd.DataFrame({"died": [True, False, True], "days": [1.0, 2.0, 3.0]}, index=fold)
+    for y in (outcome, (outcome["died"], outcome["days"])):
+        data = survival_data(table(pd.DataFrame({"x": [1.0, 2.0, 3.0]})), y)
+        assert data.time.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(InvalidSurvivalDataError, match="an index that shares some rows with that of X and not all"):
+        survival_data({"x": pd.Series([1.0, 2.0, 3.0])}, outcome)

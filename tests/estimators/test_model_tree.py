@@ -213,3 +213,14 @@ def test_what_is_compiled_is_no_part_of_the_time_limit(rows, monkeypatch):
     tree = OptimalModelTree(max_depth=1, time_limit=30.0).fit(X, y)
     assert tree.report_.seconds < 0.5
     assert tree.status_ == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("unit", [2.0**-12, 1000.0])
+def test_the_unit_of_the_weights_changes_no_tree(rows, unit):
+    """The cost of a leaf, its least events and its shrinkage are numbers of subjects."""
+    X, y, _ = rows
+    weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    tree, same = (OptimalModelTree(max_depth=2).fit(X, y, sample_weight=one) for one in (weight, unit * weight))
+    assert same.apply(X).max() > 0
+    assert same.objective_ == pytest.approx(tree.objective_, rel=1e-6)
+    np.testing.assert_allclose(same.predict(X), tree.predict(X), rtol=1e-4, atol=1e-4)

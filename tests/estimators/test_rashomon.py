@@ -128,11 +128,27 @@ def _pairs(tree):
 def test_a_set_needs_its_rows_and_a_sum_over_leaves(fitted, rows):
     with pytest.raises(InvalidParameterError, match="needs the training rows"):
         pickle.loads(pickle.dumps(fitted)).rashomon_set()
-    with pytest.raises(InvalidParameterError, match="epsilon must be"):
-        fitted.rashomon_set(-0.1)
+    for epsilon in (-0.1, 10**400):
+        with pytest.raises(InvalidParameterError, match="epsilon must be"):
+            fitted.rashomon_set(epsilon)
+    with pytest.raises(InvalidParameterError, match="absolute must be True or False"):
+        fitted.rashomon_set(0.1, absolute="yes")
+    with pytest.raises(TypeError, match=r"holds trees as without\(\) gives them, got Optimal"):
+        assert fitted in fitted.rashomon_set(0.0)
     brier = OptimalSurvivalTree("ibs", max_depth=1).fit(*rows)
     with pytest.raises(InvalidParameterError, match="objective='relative_risk', got 'ibs'"):
         brier.rashomon_set()
+
+
+@pytest.mark.parametrize("kind", [OptimalClassificationTree, OptimalSurvivalTree])
+def test_every_tree_is_within_any_large_distance(rows, kind):
+    """Leaves with too few rows have a cost, too: it must not be taken for a large one."""
+    X, y = rows
+    tree = kind(max_depth=2, min_samples_leaf=len(X) // 4).fit(
+        X, y["time"] > 5 if kind is OptimalClassificationTree else y
+    )
+    numbers = {tree.rashomon_set(epsilon, absolute=True).n_trees for epsilon in (1e5, 1e6, 1e7, 1e8, 1e12, 1e300)}
+    assert len(numbers) == 1
 
 
 def test_words(survival):

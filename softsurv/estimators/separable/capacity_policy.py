@@ -86,7 +86,8 @@ class OptimalCapacityPolicyTree(PolicyTree):
     ) -> OptimalCapacityPolicyTree:
         """Find the tree; arguments, errors and warnings as in `OptimalPolicyTree.fit`."""
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight, y=y, treatment=treatment)
+        tables = {"propensity": propensity, "predicted": predicted, "scores": scores}
+        training = self._training(X, sample_weight, y=y, treatment=treatment, **tables)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
         self.treatments_ = rewards.treatments
         self._solve(training, within_capacity(rewards, self.capacity))

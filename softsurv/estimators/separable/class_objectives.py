@@ -145,6 +145,8 @@ def class_weights(class_weight: Mapping[Any, float] | str | None, rows: BinnedRo
         by_class = np.bincount(classes.label, rows.weight)
         return np.asarray(by_class.sum() / (len(by_class) * by_class))
     known = classes.names.tolist()
+    if not hasattr(class_weight, "items"):
+        raise InvalidParameterError(f"class_weight must map classes, {known}, to numbers, got {class_weight!r}")
     for name, value in class_weight.items():
         if name not in known:
             raise InvalidParameterError(f"class_weight must name classes of y, {known}, got {name!r}")

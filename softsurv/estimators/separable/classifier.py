@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.tree import SeparableTree, TrainingTable
-from softsurv.estimators.shared.inputs import names_from_state
+from softsurv.estimators.shared.inputs import coded, names_from_state, plain
 
 PLAIN = "biuU"
 """Kinds of arrays whose values are classes as they are: booleans, whole numbers, text; none can be missing."""
@@ -39,8 +39,7 @@ class Classes:
     @classmethod
     def read(cls, y: Any, training: TrainingTable) -> Classes:
         """The classes of the rows that are kept, checked."""
-        names, label = np.unique(_checked(y, training.n_given)[training.kept], return_inverse=True)
-        return cls(names, label)
+        return cls(*coded("y", _checked(y, training.n_given)[training.kept]))
 
     @property
     def k(self) -> int:
@@ -88,14 +87,24 @@ def _checked(y: Any, n: int) -> NDArray[Any]:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
     labels = y.to_numpy() if isinstance(y, pd.Series) else y
     if not (type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in PLAIN):
+        labels = plain("y", y)
+        _refuse_missing(np.asarray(labels))
         labels = column_or_1d(
-            check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True
+            check_array(labels, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True
         )
-        missing = np.flatnonzero(pd.isna(labels))
-        if missing.size:
-            row = missing[0]
-            raise InvalidSurvivalDataError(f"y must be known, got {labels[row]} at row {row}; leave out such rows")
-        check_classification_targets(labels)
+        try:
+            check_classification_targets(labels)
+        except TypeError:
+            coded("y", labels)  # it names the kinds that have no order
+            raise
     if len(labels) != n:
         raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
     return np.asarray(labels)
+
+
+def _refuse_missing(labels: NDArray[Any]) -> None:
+    """Raise where a class is missing; scikit-learn sees a missing number, and not what is missing among objects."""
+    missing = np.argwhere(pd.isna(labels)) if labels.dtype.kind in "OmM" and labels.ndim else np.zeros((0, 1))
+    if missing.size:
+        first = tuple(missing[0])
+        raise InvalidSurvivalDataError(f"y must be known, got {labels[first]} at row {first[0]}; leave out such rows")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -17,7 +17,7 @@ from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import number
-from softsurv.estimators.shared.inputs import BinnedRows
+from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, refuse_other_order
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.split_costs import SplitCosts
@@ -116,13 +116,13 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
-        training = self._training(X, sample_weight, y=y)
+        training = self._training(X, sample_weight, y=y, costs=costs)
         classes = Classes.read(y, training)
         self.classes_ = classes.names
         if costs is None:
             table = costs_by_class(self.misclassification_costs, classes)
         else:
-            table = _checked_costs("costs", costs, (training.n_given, classes.k))[training.kept]
+            table = _checked_costs("costs", costs, training.n_given, classes.names)[training.kept]
         self._solve(training, CostObjective(classes, table, split_costs(self.feature_costs, training)))
         return self
 
@@ -166,7 +166,9 @@ class CostObjective:
 def costs_by_class(given: Any, classes: Classes) -> FloatArray:
     """Cost of every label for every row, (N, K), from a matrix of true by predicted class; 0 and 1 where None."""
     k = classes.k
-    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, (k, k))
+    if isinstance(given, pd.DataFrame):
+        refuse_other_order("the rows of misclassification_costs", given.index, classes.names)
+    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, k, classes.names)
     return label_costs.from_matrix(classes.label, matrix)
 
 
@@ -179,7 +181,13 @@ def _test(name: Any, value: Any) -> FeatureTest:
             f"feature_costs[{name!r}] must be a number, or hold cost and no more than {', '.join(sorted(known))}, got "
             f"{value!r}"
         )
-    test = FeatureTest(**given)
+    columns, group = given.get("columns"), given.get("group")
+    columns = () if columns is None else columns
+    if isinstance(columns, str) or not isinstance(columns, Iterable) or not isinstance(group, Hashable):
+        raise InvalidParameterError(
+            f"columns of feature_costs[{name!r}] must be a list, and group a name, got {value!r}"
+        )
+    test = FeatureTest(**given | {"columns": tuple(columns)})
     for field in ("cost", "discounted"):
         if field == "cost" or test.discounted is not None:
             number(f"{field} of feature_costs[{name!r}]", getattr(test, field), 0.0)
@@ -228,8 +236,9 @@ def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[
     return test_of
 
 
-def _checked_costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
-    table = np.asarray(check_array(values, dtype=np.float64, input_name=name))
+def _checked_costs(name: str, values: Any, n: int, names: NDArray[Any]) -> FloatArray:
+    """Costs of predicting each class, (n, K)."""
+    table, shape = checked_matrix(name, values, names), (n, len(names))
     if table.shape != shape:
         raise InvalidSurvivalDataError(f"{name} must have shape {shape}, got {table.shape}")
     if table.min() < 0:

@@ -18,7 +18,7 @@ from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of, share
-from softsurv.estimators.shared.inputs import BinnedRows, coded, names_from_state
+from softsurv.estimators.shared.inputs import BinnedRows, coded, names_from_state, plain
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
@@ -199,7 +199,7 @@ def checked_group(group: Any, training: TrainingTable) -> NDArray[Any]:
     """The group of each training row (N,)."""
     if group is None:
         raise InvalidParameterError("group must say which group each row belongs to, got None")
-    values = np.asarray(group)
+    values = np.asarray(plain("group", group))
     if values.shape != (training.n_given,):
         raise InvalidSurvivalDataError(
             f"group must have one entry for each row of X, ({training.n_given},), got {values.shape}"

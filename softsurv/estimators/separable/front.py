@@ -19,6 +19,9 @@ from softsurv.exact.whole_trees.measures import f1, matthews, pareto_front
 from softsurv.results import Status
 from softsurv.trees.hard_tree import HardTree
 
+WITHOUT_MEANING = {"objective", "class_weight", "false_positive_rate", "complexity", "path"}
+"""Arguments of `OptimalClassificationTree` that choose among the trees of a front."""
+
 
 @dataclass(frozen=True)
 class MisclassificationFront:
@@ -57,7 +60,7 @@ def misclassification_front(
     time_limit : float, optional
         Seconds.
     **options
-        ``min_samples_leaf``, ``thresholds`` and further limits of `OptimalClassificationTree`.
+        ``max_leaves``, ``min_samples_leaf``, ``thresholds`` and further limits of `OptimalClassificationTree`.
 
     Returns
     -------
@@ -79,15 +82,18 @@ def misclassification_front(
     >>> front.table[["false_negatives", "false_positives"]].to_numpy().tolist()
     [[0.0, 5.0], [5.0, 0.0]]
     """
+    for name in WITHOUT_MEANING & options.keys():
+        raise InvalidParameterError(f"{name} must be left out for a front of two errors, got {options[name]!r}")
     model = OptimalClassificationTree("f1", max_depth, time_limit=time_limit, **options)
     training = model._training(X, sample_weight, y=y)
     classes = Classes.read(y, training)
     if classes.k != 2:
         raise InvalidParameterError(f"y must have two classes for a front of two errors, got {classes.k}")
-    search = error_search(training.rows, classes.label, training.limits)
+    limits = training.limits
+    search = error_search(training.rows, classes.label, limits, count=limits.limits_leaves)
     negatives, positives = search.totals
-    with training.limits.stop as stop:
-        front = pareto_front(search, stop)
+    with limits.stop as stop:
+        front = pareto_front(search, stop, limits.most_leaves if limits.limits_leaves else None)
     objective = ClassObjective("f1", classes, ClassOptions())
     read = [in_data_units(training, objective, one.tree.tree, one.tree.label) for one in front.trees]
     table = pd.DataFrame(

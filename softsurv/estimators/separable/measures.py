@@ -17,12 +17,13 @@ from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
 
 
-def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits) -> VectorSearch:
-    """The search whose objectives are (false negatives, false positives)."""
+def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits, *, count: bool = False) -> VectorSearch:
+    """The search whose objectives are (false negatives, false positives), and leaves where these ``count``."""
+    goals = ERRORS.with_most_leaves(limits.most_leaves) if count else ERRORS
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
-        ERRORS, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
+        goals, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
         min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop,
     )  # fmt: skip
     limits.room.check(search.held)
@@ -38,7 +39,7 @@ def least_leaf(rows: BinnedRows, limits: SearchLimits) -> tuple[float, FloatArra
 
 def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchLimits) -> Solved:
     """The best tree by a measure of the two error counts; see `softsurv.exact.whole_trees.measures`."""
-    if classes.k > 2:
+    if classes.k != 2:
         raise InvalidParameterError(
             f"objective {name!r} is for two classes, got {classes.k}; take 'accuracy' or 'balanced_accuracy'"
         )

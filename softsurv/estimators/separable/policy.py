@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of
-from softsurv.estimators.shared.inputs import checked_target, checked_treatment, coded
+from softsurv.estimators.shared.inputs import checked_matrix, checked_target, checked_treatment, coded
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
@@ -111,7 +111,8 @@ class OptimalPolicyTree(PolicyTree):
             If the tree is not proven optimal.
         """
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight, y=y, treatment=treatment)
+        tables = {"propensity": propensity, "predicted": predicted, "scores": scores}
+        training = self._training(X, sample_weight, y=y, treatment=treatment, **tables)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
         self.treatments_ = rewards.treatments
         self._solve(training, rewards)
@@ -127,7 +128,7 @@ def read_rewards(
         return Rewards(np.arange(given.shape[1]), given)
     treatments, codes = coded("treatment", checked_treatment(treatment, training.n_given))
     chance = None if propensity is None else _chance(propensity, training)
-    table = None if predicted is None else _table("predicted", predicted, training)
+    table = None if predicted is None else _table("predicted", predicted, training, treatments)
     if table is not None and table.shape[1] != len(treatments):
         raise InvalidSurvivalDataError(
             f"predicted must have one column for each of the {len(treatments)} treatments, got {table.shape[1]}"
@@ -150,9 +151,9 @@ def _chance(propensity: Any, training: TrainingTable) -> FloatArray:
     return chance
 
 
-def _table(name: str, values: Any, training: TrainingTable) -> FloatArray:
+def _table(name: str, values: Any, training: TrainingTable, names: NDArray[Any] | None = None) -> FloatArray:
     """A matrix (N, K) with one row for each row of X, rows of weight 0 left out."""
-    table = check_array(values, dtype=np.float64, input_name=name)
+    table = checked_matrix(name, values, names)
     if len(table) != training.n_given:
         raise InvalidSurvivalDataError(f"{name} must have {training.n_given} rows as X has, got {len(table)}")
     if table.shape[1] < 2:

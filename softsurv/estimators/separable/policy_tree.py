@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
-from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
+from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, names_from_state
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.objectives.policy import lost_rewards
 
@@ -87,7 +86,7 @@ class PolicyTree(SeparableTree, SearchArguments):
             If the scores are not one row for each row of X, one column for each treatment.
         """
         chosen = self.label_[self.apply(X)]
-        table = check_array(scores, dtype=np.float64, input_name="scores")
+        table = checked_matrix("scores", scores, self.treatments_)
         if table.shape != (wanted := (len(chosen), len(self.treatments_))):
             raise InvalidSurvivalDataError(
                 f"scores must have a row for each row of X and a column for each treatment, {wanted}, got {table.shape}"

@@ -18,7 +18,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import column_types
 from softsurv.data.canonical import column_order
 from softsurv.data.encoding import read_columns
-from softsurv.data.frames import as_frame, checked_table
+from softsurv.data.frames import as_frame, checked_table, has_names
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.readers import refuse_other_rows
 from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
@@ -123,9 +123,9 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         kept, n_given = np.flatnonzero(weight > 0), len(frame)
         if kept.size < n_given:
             frame, weight = as_frame(frame).iloc[kept], weight[kept]
-        rows_for_a_leaf(limits.min_leaf, len(frame))
         binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         checked, types = checked_table(frame)
+        rows_for_a_leaf(limits.min_leaf, len(frame))
         types = column_types(checked) if types is None else types
         block = read_columns(checked, types)
         table, n = binarizer.fit_filled(checked, order=column_order(checked), block=block)
@@ -155,7 +155,10 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
     def apply(self, X: Any) -> IntArray:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "tree_")
-        return self.tree_.leaf_of(*self.binarizer_.filled(checked_frame(self, X)))
+        frame = checked_frame(self, X)
+        if not has_names(X):  # scikit-learn has counted the columns, and warned where training had names
+            frame = frame.set_axis(self.binarizer_.filler_.input_names_, axis="columns")
+        return self.tree_.leaf_of(*self.binarizer_.filled(frame))
 
     def decision_path(self, X: Any) -> Any:
         """Nodes that each row passes, as a sparse matrix of zeros and ones (n, nodes)."""

@@ -36,8 +36,11 @@ def is_whole(value: Any) -> bool:
 
 def number(name: str, value: Any, least: float, unit: str = "") -> None:
     """The value is a finite number of at least ``least``."""
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not good or not least <= float(value) < math.inf:
+    try:
+        good = isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) < math.inf
+    except OverflowError:  # a whole number beyond all doubles
+        good = False
+    if not good:
         of = f" of {unit}" if unit else ""
         raise InvalidParameterError(f"{name} must be a finite number{of} >= {least:g}, got {value!r}")
 

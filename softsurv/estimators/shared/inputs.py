@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import plain_array, too_large
-from softsurv.data.frames import as_frame
+from softsurv.data.frames import as_frame, refuse_twice
 from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.exact.prepare import check_weights
@@ -70,22 +71,74 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
             estimator.feature_names_in_ = frame.columns.to_numpy(dtype=object, copy=True)
             estimator.n_features_in_ = frame.shape[1]
         else:
+            refuse_twice(frame)
             validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
-    X = plain_array(X) if isinstance(X, np.ma.MaskedArray) else X  # scikit-learn forgets what is masked
+    X = plain_array(X) if _is_special(X) else X
     array = validate_data(estimator, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
     return as_frame(np.asarray(array))
+
+
+def _is_special(values: Any) -> bool:
+    """Whether scikit-learn would read an array wrongly: it forgets what is masked, and not every tensor has a numpy."""
+    return isinstance(values, np.ma.MaskedArray) or type(values).__module__.split(".")[0] == "torch"
+
+
+def plain(name: str, values: Any) -> Any:
+    """A column or table for scikit-learn to check: tensors become arrays, masked values missing.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If rows are of unequal length, or hold several fields.
+    """
+    if isinstance(values, (pd.Series, pd.DataFrame)) or issparse(values):
+        return values
+    try:
+        array = plain_array(values)
+    except ValueError:
+        raise InvalidSurvivalDataError(f"{name} must have rows of one length, got rows of unequal length") from None
+    if array.dtype.names is not None:
+        raise InvalidSurvivalDataError(f"{name} must be one column, got the fields {', '.join(array.dtype.names)}")
+    return array if _is_special(values) else values
+
+
+def as_numbers(name: str, values: Any) -> Any:
+    """Numbers for scikit-learn to check, as `plain` gives them; dates and what reads as no number are refused."""
+    values = plain(name, values)
+    kind = "f" if issparse(values) else np.asarray(values).dtype.kind  # scikit-learn has a sentence on sparse ones
+    if kind in "mM":
+        raise InvalidSurvivalDataError(f"{name} must be numbers, got dates or durations; count them in a unit first")
+    if kind in "OUS":
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except OverflowError:
+            raise too_large(name) from None
+        except (TypeError, ValueError) as error:
+            raise InvalidSurvivalDataError(f"{name} must be numbers; {error}") from None
+    return values
+
+
+def checked_matrix(name: str, values: Any, names: NDArray[Any] | None = None) -> FloatArray:
+    """A table (n, K) of finite numbers; its columns are in the order of ``names`` (K,), if they have these names."""
+    if names is not None and hasattr(values, "columns"):
+        refuse_other_order(f"the columns of {name}", values.columns, names)
+    return np.asarray(check_array(as_numbers(name, values), dtype=np.float64, input_name=name))
+
+
+def refuse_other_order(what: str, given: Iterable[Any], names: NDArray[Any]) -> None:
+    """Columns are matched by position: refuse the names of the classes or treatments in another order."""
+    found, wanted = [str(one) for one in given], [str(one) for one in names.tolist()]
+    if found != wanted and sorted(found) == sorted(wanted):
+        raise InvalidSurvivalDataError(f"{what} must be in the order {', '.join(wanted)}, got {', '.join(found)}")
 
 
 def checked_weight(weight: Any, n: int) -> FloatArray:
     """Case weights (N,), ones where None; the sum must be positive and none negative."""
     if weight is None:
         return np.ones(n)
-    weight = plain_array(weight) if isinstance(weight, np.ma.MaskedArray) else weight
-    try:
-        checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
-    except OverflowError:
-        raise too_large("sample_weight") from None
+    weight = as_numbers("sample_weight", weight)
+    checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
     if not checked.any():
         raise InvalidSurvivalDataError("sample_weight must be > 0 in some row, got 0 in all")
     check_size_of_weights(checked, "sample_weight")
@@ -96,12 +149,7 @@ def checked_target(y: Any, n: int, name: str = "y") -> FloatArray:
     """Numbers to predict, (N,), finite; ``name`` is that of the argument."""
     if y is None:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
-    y = plain_array(y) if isinstance(y, np.ma.MaskedArray) else y
-    if np.asarray(y).dtype.kind in "OUS":
-        try:
-            y = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidSurvivalDataError(f"{name} must be numbers; {error}") from None
+    y = as_numbers(name, y)
     if np.asarray(y).ndim == 0:
         raise InvalidSurvivalDataError(f"{name} must have one number for each of the {n} rows of X, got {y!r}")
     values = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
@@ -117,7 +165,7 @@ def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
     """The treatment given to each row, (N,), none missing."""
     if treatment is None:
         raise InvalidParameterError("treatment must say which treatment each row was given, got None")
-    given = np.asarray(treatment)
+    given = np.asarray(plain("treatment", treatment))
     if given.shape != (n,):
         raise InvalidSurvivalDataError(f"treatment must have one entry for each row of X, ({n},), got {given.shape}")
     missing = np.flatnonzero(pd.isna(given))
@@ -132,14 +180,23 @@ def coded(name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
     Raises
     ------
     InvalidSurvivalDataError
-        If they are of kinds that have no order, such as numbers and text.
+        If they are of kinds that have no order, such as numbers and text, or that no file can hold.
     """
     try:
         names, codes = np.unique(labels, return_inverse=True)
     except TypeError:
+        names = None
+    if names is None or not _can_be_saved(names):
         kinds = " and ".join(sorted({type(label).__name__ for label in labels}))
         raise InvalidSurvivalDataError(f"{name} must hold numbers or text alone, got {kinds}; make it text") from None
     return names, codes
+
+
+def _can_be_saved(names: NDArray[Any]) -> bool:
+    """Whether names (K,) are numbers or text, which `names_from_state` finds again."""
+    if names.dtype.kind != "O":
+        return names.dtype.kind not in "SV"
+    return all(isinstance(one, str) for one in names) or all(isinstance(one, numbers.Real) for one in names)
 
 
 def binned_rows(

@@ -12,7 +12,7 @@ import torch  # noqa: F401  every fit needs torch: loading it with the class kee
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.capacity_policy import within_capacity
 from softsurv.estimators.separable.policy_tree import PolicyTree
-from softsurv.estimators.shared.checks import number, one_of, whole
+from softsurv.estimators.shared.checks import number, one_of, share, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
 from softsurv.exact.objectives.policy import METHODS
@@ -110,11 +110,13 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         if self.horizon is None:
             raise InvalidParameterError("horizon must be the time up to which survival counts, got None")
         number("horizon", self.horizon, math.ulp(0.0))
-        number("overlap", self.overlap, 0.0)
+        share("overlap", self.overlap)
         whole("n_folds", self.n_folds, 2)
+        whole("random_state", self.random_state, 0)
         one_of("method", self.method, METHODS)
-        outcome = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple) and len(y) == 2 else {}
-        training = self._training(X, sample_weight, treatment=treatment, **outcome)
+        pair = isinstance(y, (tuple, list)) and len(y) == 2
+        outcome = dict(zip(("event", "time"), y, strict=True)) if pair else {"y": y}
+        training = self._training(X, sample_weight, treatment=treatment, propensity=propensity, **outcome)
         scoring = RestrictedMeanScoring(
             self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
         )

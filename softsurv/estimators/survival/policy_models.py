@@ -17,6 +17,7 @@ from softsurv.cox import fit_cox
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidSurvivalDataError, warn
 from softsurv.estimators.survival.policy_scores import CoxCurves, Curves
+from softsurv.exact.objectives.relative_risk import one_subject
 from softsurv.nonparametric import kaplan_meier
 from softsurv.stopping import StopSignal
 
@@ -50,7 +51,7 @@ def propensities(
 
     If the time is up before a regression begins, the shares of the treatments are taken instead.
     """
-    k = int(treatment.max()) + 1
+    k, weight = int(treatment.max()) + 1, weight / one_subject(weight)  # the penalty is one of subjects
     out, left_out = np.empty((len(treatment), k)), 0
     for train, held_out in folds:
         if stop.exhausted:

@@ -16,7 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import TrainingTable
-from softsurv.estimators.shared.inputs import checked_treatment
+from softsurv.estimators.shared.inputs import as_numbers, checked_treatment, coded, refuse_other_order
 from softsurv.estimators.survival.policy_models import (
     LEAST_TIMES,
     MOST_TIMES,
@@ -79,7 +79,7 @@ class RestrictedMeanScoring:
             if propensity is None:
                 chance = propensities(frame, codes, weight, folds, stop)
             else:
-                chance = known_propensities(propensity, len(names), training)
+                chance = known_propensities(propensity, names, training)
             chance = raised_to_overlap(chance, self.overlap)
         if data.n > SCORED_ANYHOW and training.limits.stop.exhausted:
             raise InvalidParameterError(
@@ -103,7 +103,7 @@ def times_in_time(n: int, treatments: int, stop: StopSignal) -> tuple[int, float
 def read_treatments(training: TrainingTable, treatment: Any) -> tuple[NDArray[Any], IntArray]:
     """Names of the treatments (K,), and the one given to each training row (N,) as a place among them."""
     given = checked_treatment(treatment, training.n_given)
-    names, codes = np.unique(given[training.kept], return_inverse=True)
+    names, codes = coded("treatment", given[training.kept])
     if len(names) < 2:
         raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
     return names, codes
@@ -120,9 +120,14 @@ def require_events(names: NDArray[Any], seen: IntArray) -> None:
         )
 
 
-def known_propensities(propensity: Any, k: int, training: TrainingTable) -> FloatArray:
-    """Given propensities of K treatments as (N, K)."""
+def known_propensities(propensity: Any, names: NDArray[Any], training: TrainingTable) -> FloatArray:
+    """Given propensities of the treatments (K,) as (N, K)."""
+    k = len(names)
+    if isinstance(propensity, (pd.Series, pd.DataFrame)):
+        of_treatments = propensity.index if propensity.ndim == 1 else propensity.columns
+        refuse_other_order("propensity", of_treatments, names)
     wanted = f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment"
+    propensity = as_numbers("propensity", propensity)
     if np.ndim(propensity) == 0:
         raise InvalidSurvivalDataError(f"{wanted}, got {propensity!r}")
     table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")

@@ -10,6 +10,7 @@ import numpy as np
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.rashomon.costs import IMPOSSIBLE
 from softsurv.exact.rashomon.divisions import Divisions
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.rashomon.table import TreeTable
@@ -17,6 +18,9 @@ from softsurv.exact.rashomon.trees import Subtree, Trees
 from softsurv.exact.tree import LEAF, CodeTree, Solution, TreeBuilder
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
+
+EVERY_TREE = IMPOSSIBLE // 2
+"""No tree that is allowed costs so many units, and one with a leaf that is not allowed costs more."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class NearOptimal:
     def find(self, threshold: float, stop: StopSignal) -> Status:
         """Find all trees with an objective of at most ``threshold``, to within the tolerance of the search."""
         self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle)
-        most = self.divisions.in_units(threshold - self.search.constant + self.search.problem.tolerance)
+        cost = threshold - self.search.constant + self.search.problem.tolerance
+        most = self.divisions.in_units(min(cost, EVERY_TREE * self.divisions.unit))
         self.table = TreeTable(self.divisions, self.depth, self.leaves, most, stop, 0.5 * self.memory_limit)
         self.status = stop.run(self.table.fill, self.search.control[STOP:])
         if self.best.report.status != Status.OPTIMAL:

@@ -101,10 +101,10 @@ class Oracle:
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, Corner | None, Status]:
         """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
-        upper -= SLACK * float(w @ self.search.size)
-        self.search.use(w)
+        upper -= SLACK * float(w @ self.search.size[:2])
+        self.search.use(np.pad(w, (0, self.search.objectives.n - 2)))  # leaves cost nothing where they are counted
         best = self.search.best(self.stop, upper, self.leaves, self.depth)
-        found = Corner(best.v, best.tree) if best.value < upper else None
+        found = Corner(best.v[:2], best.tree) if best.value < upper else None
         return best.bound, found, self.stop.status or best.status
 
 
@@ -229,14 +229,15 @@ class Front:
     status: Status
 
 
-def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
+def pareto_front(search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Front:
     """Every nondominated (FN, FP) with a tree that has it, by the two-phase method.
 
     First all corners of the hull. Then, for the edge between corners a and b, a nondominated point between them has
     fewer false negatives than b and fewer false positives than a, so it costs less than (FN of b, FP of a) in the
-    direction of the edge: all trees below that are listed.
+    direction of the edge: all trees below that are listed. With a limit on ``leaves`` the search counts them
+    (`Objectives.with_most_leaves`), so that no tree within the limit is left out for one beyond it.
     """
-    oracle, ends = Oracle(search, stop), ends_of(search)
+    oracle, ends = Oracle(search, stop, leaves), ends_of(search)
     waiting, edges, found = [ends], [], list(ends)
     status = Status.OPTIMAL
     while waiting:
@@ -252,9 +253,10 @@ def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
             edges.append((a, b))
     for a, b in edges:
         w = _direction(a, b)
-        search.use(w)
+        search.use(np.pad(w, (0, search.objectives.n - 2)))
         listed = search.points(stop, float(w @ [b.v[0], a.v[1]]))
-        found += [Corner(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
+        few = np.ones(len(listed.v), bool) if leaves is None else listed.v[:, 2] <= leaves
+        found += [Corner(v[:2], search.tree(place)) for v, place in zip(listed.v[few], listed.place[few], strict=True)]
         if listed.status != Status.OPTIMAL:
             return Front(_nondominated(found, search), listed.status)
     return Front(_nondominated(found, search), status)

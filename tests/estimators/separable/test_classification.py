@@ -62,6 +62,7 @@ def test_numbers_name_classes_after_loading_too(rows, tmp_path):
         ({"min_weight_fraction_leaf": 0.1, "min_samples_leaf": 2}, "must not both"),
         ({"class_weight": {"sick": 1}}, "class_weight must name classes"),
         ({"objective": "weighted_accuracy"}, "class_weight must be given"),
+        ({"class_weight": [1, 2]}, "class_weight must map classes, .* to numbers, got"),
     ],
 )
 def test_arguments_are_checked(rows, changes, sentence):

@@ -51,6 +51,22 @@ def test_rows_without_weight_bring_no_class():
         (["a"] * 4, InvalidSurvivalDataError, "y must have one class for each of the 5 rows of X, got 4"),
         ([0.5, 1.2, 3.7, 4.1, 5.3], ValueError, "Unknown label type"),
         (["a", "b", None, "a", "b"], InvalidSurvivalDataError, "y must be known, got None at row 2; leave out such"),
+        (
+            pd.Series(["a", None, "b", "a", "b"], dtype="string"),
+            InvalidSurvivalDataError,
+            "y must be known, got .* row 1",
+        ),
+        (
+            np.array(["a", 1, 1, 1, 1], dtype=object),
+            InvalidSurvivalDataError,
+            "y must hold numbers or text alone, got int",
+        ),
+        (
+            np.zeros(5, [("e", bool), ("t", float)]),
+            InvalidSurvivalDataError,
+            "y must be one column, got the fields e, t",
+        ),
+        ([[1], [1, 2]], InvalidSurvivalDataError, "y must have rows of one length"),
     ],
     ids=str,
 )

@@ -1,12 +1,13 @@
 """Cost-sensitive trees: costs of errors and of tests by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv import (
     OptimalCostSensitiveTree,
 )
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 
 def test_costs_of_tests_by_hand(rows):
@@ -36,6 +37,12 @@ def test_costs_of_tests_by_hand(rows):
         ({"age": None}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got None"),
         ({"age": -1}, "cost of feature_costs\\['age'\\] must be a finite number >= 0, got -1"),
         ({"age": {"cost": 1, "discounted": 2}}, "discounted of feature_costs\\['age'\\] must be at most its cost"),
+        (
+            {"t": {"cost": 1, "columns": "age"}},
+            "columns of feature_costs\\['t'\\] must be a list, and group a name, got",
+        ),
+        ({"t": {"cost": 1, "columns": 5}}, "columns of feature_costs\\['t'\\] must be a list"),
+        ({"age": {"cost": 1, "group": ["u"]}}, "columns of feature_costs\\['age'\\] must be a list, and group a name"),
         (["age"], "feature_costs must name the cost of each feature or test, got"),
     ],
 )
@@ -50,3 +57,17 @@ def test_groups_of_tests_may_have_any_names(rows):
     named = {name: value | {"group": str(value["group"])} for name, value in costs.items()}
     trees = [OptimalCostSensitiveTree(None, one, max_depth=2).fit(X, y) for one in (costs, named)]
     assert trees[0].objective_ == trees[1].objective_
+
+
+def test_costs_are_in_the_order_of_the_classes(rows):
+    X, y = rows()
+    names = ["well", "ill"]
+    by_class = pd.DataFrame([[0.0, 1.0], [5.0, 0.0]], index=names, columns=names)
+    for wrong, what in ((by_class, "rows"), (by_class.loc[names[::-1]], "columns")):
+        with pytest.raises(InvalidSurvivalDataError, match=f"the {what} of misclassification_costs must be in"):
+            OptimalCostSensitiveTree(wrong, max_depth=1).fit(X, y)
+    same = OptimalCostSensitiveTree([[0.0, 5.0], [1.0, 0.0]], max_depth=1).fit(X, y)
+    named = OptimalCostSensitiveTree(by_class.loc[names[::-1], names[::-1]], max_depth=1).fit(X, y)
+    assert named.objective_ == same.objective_
+    with pytest.raises(InvalidSurvivalDataError, match="the columns of costs must be in the order ill, well, got well"):
+        OptimalCostSensitiveTree(max_depth=1).fit(X, y, costs=pd.DataFrame(np.ones((len(y), 2)), columns=names))

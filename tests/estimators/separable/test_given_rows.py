@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import softsurv
-from softsurv import OptimalRegressionTree, OptimalSurvivalTree, SoftSurvivalTree
+from softsurv import OptimalPolicyTree, OptimalRegressionTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.front import misclassification_front
 
@@ -39,6 +40,22 @@ def test_indexes_that_share_some_rows_are_refused(name, key):
         getattr(softsurv, name)(**options).fit(X, **given | {key: moved if len(moved) > 1 else moved[0]})
 
 
+TABLES = {
+    "OptimalPolicyTree": ("scores", "predicted", "propensity"),
+    "OptimalCapacityPolicyTree": ("scores",),
+    "OptimalCostSensitiveTree": ("costs",),
+    "OptimalSurvivalPolicyTree": ("propensity", "y"),
+}
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name, keys in TABLES.items() for key in keys])
+def test_tables_with_the_rows_in_another_order_are_refused(name, key):
+    options, given = OUTCOMES[name]
+    table = pd.DataFrame({"event": EVENT, "time": TIME}) if key == "y" else pd.DataFrame({0: TWO / 2, 1: 1 - TWO / 2})
+    with pytest.raises(InvalidSurvivalDataError, match=rf"{key} must be in the row order of X.* use {key}\.loc"):
+        getattr(softsurv, name)(**options).fit(X, **given | {key: table[::-1]})
+
+
 def test_the_front_looks_at_the_index_too():
     with pytest.raises(InvalidSurvivalDataError, match="y must be in the row order of X"):
         misclassification_front(X, pd.Series(CLASS)[::-1])
@@ -62,6 +79,23 @@ def test_masked_values_are_missing():
         OptimalRegressionTree().fit(X, np.ma.masked_array(VALUE, hidden[:, 0]))
     with pytest.raises(ValueError, match="NaN"):
         OptimalRegressionTree().fit(X, VALUE, sample_weight=np.ma.masked_array(VALUE**2, hidden[:, 0]))
+    with pytest.raises(ValueError, match="NaN"):
+        OptimalPolicyTree().fit(X, scores=np.ma.masked_array(X.to_numpy(), hidden))
+    for name, key in (("OptimalFairClassificationTree", "group"), ("OptimalPolicyTree", "treatment")):
+        given = OUTCOMES[name][1] | {key: np.ma.masked_array(TWO, hidden[:, 0])}
+        with pytest.raises(InvalidSurvivalDataError, match=f"{key} must"):
+            getattr(softsurv, name)().fit(X, **given)
+
+
+@pytest.mark.parametrize("how", [{"dtype": torch.bfloat16}, {"dtype": torch.float64, "requires_grad": True}], ids=str)
+def test_tensors_of_every_kind_are_read(how):
+    def tensor(values):
+        return torch.tensor(np.asarray(values, dtype=float), **how)
+
+    plain = [tensor(one).detach().double().numpy() for one in (X, VALUE, np.abs(VALUE) + 0.1)]
+    tree = OptimalRegressionTree(max_depth=1).fit(*plain)
+    same = OptimalRegressionTree(max_depth=1).fit(tensor(X), tensor(VALUE), tensor(np.abs(VALUE) + 0.1))
+    assert same.predict(tensor(X)).tolist() == tree.predict(plain[0]).tolist()
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e-6, 1e90])
@@ -73,7 +107,9 @@ def test_the_unit_of_the_weights_changes_no_prediction(unit):
     }
     for model, y in models.items():
         expected = model.fit(X, y).predict(X)
-        np.testing.assert_allclose(model.fit(X, y, sample_weight=np.full(N, unit)).predict(X), expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            model.fit(X, y, sample_weight=np.full(N, unit)).predict(X), expected, rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("unit", [1e-120, 1e120])
@@ -88,5 +124,5 @@ def test_whole_numbers_beyond_all_doubles_are_one_sentence():
     huge = [10**400] * N
     with pytest.raises(InvalidSurvivalDataError, match=r"sample_weight must hold numbers up to 1\.8e308, got a"):
         OptimalRegressionTree().fit(X, VALUE, sample_weight=huge)
-    with pytest.raises(InvalidSurvivalDataError, match="y must be numbers; int too large"):
+    with pytest.raises(InvalidSurvivalDataError, match=r"y must hold numbers up to 1\.8e308"):
         OptimalRegressionTree().fit(X, huge)

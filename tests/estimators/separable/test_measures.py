@@ -53,9 +53,11 @@ def test_sample_weights_repeat_rows(data):
     assert weighted.objective_ == pytest.approx(repeated.objective_)
 
 
-def test_three_classes_are_refused():
-    with pytest.raises(InvalidParameterError, match="two classes, got 3"):
-        OptimalClassificationTree("f1", 1).fit(np.arange(6.0)[:, None], [0, 1, 2, 0, 1, 2])
+@pytest.mark.parametrize("objective", ["f1", "mcc"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_other_numbers_of_classes_are_refused(objective, n):
+    with pytest.raises(InvalidParameterError, match=f"two classes, got {n}"):
+        OptimalClassificationTree(objective, 1).fit(np.arange(6.0)[:, None], np.arange(6) % n)
 
 
 def test_stopped_fit_warns_and_bounds(data):

@@ -1,6 +1,7 @@
 """Policy trees: values by hand, and what they are given is named."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv import (
@@ -39,3 +40,17 @@ def test_what_a_policy_is_given_is_named(rows):
         fit(X, np.ones(n), treatment=given, propensity=0.5)
     with pytest.raises(InvalidSurvivalDataError, match="y must be numbers"):
         OptimalRegressionTree().fit(X, np.full(n, "much"))
+
+
+def test_predictions_are_in_the_order_of_the_treatments(rows):
+    X, _ = rows()
+    n = len(X)
+    given, outcome = np.array(["care", "drug"] * (n // 2)), np.arange(n) / n
+    table = pd.DataFrame({"drug": outcome, "care": 1 - outcome})
+    direct = OptimalPolicyTree("direct", max_depth=1)
+    with pytest.raises(InvalidSurvivalDataError, match="columns of predicted must be in the order care, drug"):
+        direct.fit(X, outcome, treatment=given, predicted=table)
+    tree = direct.fit(X, outcome, treatment=given, predicted=table[["care", "drug"]])
+    assert tree.policy_value(X, table[["care", "drug"]]) == pytest.approx(-tree.objective_)
+    with pytest.raises(InvalidSurvivalDataError, match="columns of scores must be in the order care, drug, got drug"):
+        tree.policy_value(X, table)

@@ -2,8 +2,10 @@
 
 import inspect
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +22,7 @@ from softsurv import (
     OptimalSurvivalPolicyTree,
     load_model,
 )
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 
 @pytest.mark.slow
@@ -145,3 +147,22 @@ def test_a_warning_points_at_the_line_that_fits(rows, kind):
     with pytest.warns(ConvergenceWarning) as caught:
         tree.fit(X, **given)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [0, 1]], ids=str)
+def test_arrays_are_read_by_position_where_training_had_names(data, names, tmp_path):
+    X, y = data[0][:, :2], data[1]
+    frame = pd.DataFrame(X, columns=names)
+    tree = OptimalClassificationTree(max_depth=2).fit(frame, y)
+    expected = tree.predict(frame).tolist()
+    tree.save(tmp_path / "tree")
+    for model in (tree, load_model(tmp_path / "tree")):
+        with pytest.warns(UserWarning, match="valid feature names") if names == ["a", "b"] else nullcontext():
+            assert model.predict(X).tolist() == expected
+        with pytest.raises(InvalidSurvivalDataError, match=r"X must have unique column names, got .* twice"):
+            model.predict(frame.set_axis([names[0]] * 2, axis="columns"))
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(InvalidSurvivalDataError, match="X must have at least one row, got none"):
+        OptimalClassificationTree().fit(pd.DataFrame({"a": []}), [])

@@ -27,6 +27,7 @@ def test_numbers_of_any_library_pass():
         (lambda: whole("n", 2.0, 0), "n must be an integer >= 0, got 2.0"),
         (lambda: number("x", float("nan"), 0.0), "x must be a finite number >= 0, got nan"),
         (lambda: number("x", float("inf"), 0.0), "x must be a finite number >= 0, got inf"),
+        (lambda: number("x", 10**400, 0.0), "x must be a finite number >= 0, got 1000"),
         (lambda: number("x", False, 0.0), "x must be a finite number >= 0, got False"),
         (lambda: share("x", 1.5), r"x must be a number in \[0, 1\], got 1.5"),
         (lambda: share("x", float("nan")), r"x must be a number in \[0, 1\], got nan"),

@@ -11,6 +11,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.shared.inputs import (
     binned_rows,
     checked_frame,
+    checked_matrix,
     checked_target,
     checked_treatment,
     checked_weight,
@@ -142,3 +143,29 @@ def test_names_come_back_from_a_list_of_their_kind(names):
     again = names_from_state(names.tolist(), names.dtype.str)
     assert again.dtype == names.dtype
     assert again.tolist() == names.tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (pd.to_datetime(["2020-01-01"]), "must be numbers, got dates or durations; count them in a unit first"),
+        (pd.Series(pd.to_timedelta([1.0], unit="D")), "must be numbers, got dates or durations"),
+        ({"a": [1.0]}, "must be numbers; float"),
+        ([10**400], "must hold numbers up to 1.8e308"),
+        ([[1.0], [1.0, 2.0]], "must have rows of one length"),
+        (np.zeros(1, [("e", bool), ("t", float)]), "must be one column, got the fields e, t"),
+    ],
+    ids=str,
+)
+def test_what_is_no_number_is_one_sentence(given, sentence):
+    for check in (checked_weight, checked_target):
+        with pytest.raises(InvalidSurvivalDataError, match=sentence):
+            check(given, 1)
+    with pytest.raises(InvalidSurvivalDataError, match=f"scores {sentence}"):
+        checked_matrix("scores", given)
+
+
+@pytest.mark.parametrize("labels", [pd.period_range("2020", periods=2, freq="D"), np.array([b"a", b"b"])], ids=str)
+def test_labels_that_no_file_can_hold_are_refused(labels):
+    with pytest.raises(InvalidSurvivalDataError, match="group must hold numbers or text alone, got"):
+        coded("group", np.asarray(labels))

@@ -55,6 +55,17 @@ def test_without_features_all_rows_get_the_better_treatment(trial):
         assert tree.label_[0] == tree.scores_.mean(axis=0).argmax()
 
 
+@pytest.mark.parametrize("form", ["pair", "frame"])
+def test_rows_of_a_fold_keep_their_index(trial, form):
+    frame, time, event, treatment, _, _ = trial(300, 2)
+    fold, fit = np.random.default_rng(0).permutation(300)[:200], OptimalSurvivalPolicyTree(HORIZON, max_depth=1).fit
+    expected = fit(frame.to_numpy()[fold], (event[fold], time[fold]), treatment=treatment[fold])
+    outcome = pd.DataFrame({"event": event, "time": time}).loc[fold]
+    y = outcome if form == "frame" else (outcome["event"], outcome["time"])
+    tree = fit(frame.loc[fold], y, treatment=pd.Series(treatment)[fold])
+    assert tree.objective_ == expected.objective_
+
+
 def test_wrong_arguments_are_met_by_a_remedy(trial):
     frame, time, event, treatment, _, _ = trial(100, 0)
     fit = OptimalSurvivalPolicyTree(HORIZON, max_depth=1).fit
@@ -72,6 +83,11 @@ def test_wrong_arguments_are_met_by_a_remedy(trial):
         OptimalSurvivalPolicyTree(1e6, max_depth=1).fit(
             frame, (event & (time < 1), np.minimum(time, 1.0)), treatment=treatment
         )
+    for wrong in ({"overlap": 2.0}, {"random_state": -1}, {"random_state": 1.5}, {"random_state": None}):
+        with pytest.raises(InvalidParameterError, match=f"{next(iter(wrong))} must be"):
+            OptimalSurvivalPolicyTree(HORIZON, **wrong).fit(frame, (event, time), treatment=treatment)
+    with pytest.raises(InvalidSurvivalDataError, match="treatment must hold numbers or text alone, got int and str"):
+        fit(frame, (event, time), treatment=np.array([1, "a"] * 50, dtype=object))
     with pytest.raises(InvalidParameterError, match="capacity must name"):
         OptimalCapacityPolicyTree({"x": 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.raises(InvalidParameterError, match="at most 1, got 2"):

@@ -57,6 +57,14 @@ def test_cox_models_look_at_the_clock(rows):
     assert [len(curve.distinct()[0]) for curve in curves] == [3, 3]  # one for each fold
 
 
+@pytest.mark.parametrize("unit", [2.0**-12, 3.0])
+def test_the_unit_of_the_weights_changes_no_propensity(rows, unit):
+    frame, _, _, treatment, folds = rows
+    weight = np.random.default_rng(1).integers(1, 4, len(frame)).astype(float)
+    expected, found = (propensities(frame, treatment, one, folds, StopSignal()) for one in (weight, unit * weight))
+    assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_models_of_ones_own_are_not_begun_after_the_time(rows):
     """What stands for them are the Kaplan-Meier curve of each treatment and the shares of the treatments."""
     frame, time, event, treatment, folds = rows

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
@@ -16,6 +17,8 @@ from softsurv.estimators.survival.policy_rewards import (
     times_in_time,
 )
 from softsurv.stopping import StopSignal
+
+TWO = np.array(["care", "drug"])
 
 
 def table(n=4, kept=None):
@@ -38,9 +41,9 @@ def test_every_treatment_needs_an_event():
 
 
 def test_propensities_are_of_all_rows_or_of_each():
-    np.testing.assert_array_equal(known_propensities([0.3, 0.7], 2, table(3)), [[0.3, 0.7]] * 3)
+    np.testing.assert_array_equal(known_propensities([0.3, 0.7], TWO, table(3)), [[0.3, 0.7]] * 3)
     each = np.array([[0.1, 0.9], [0.5, 0.5], [1.0, 0.0]])
-    np.testing.assert_array_equal(known_propensities(each, 2, table(3, [0, 2])), each[[0, 2]])
+    np.testing.assert_array_equal(known_propensities(each, TWO, table(3, [0, 2])), each[[0, 2]])
 
 
 @pytest.mark.parametrize(
@@ -51,12 +54,14 @@ def test_propensities_are_of_all_rows_or_of_each():
         ([0.5, 0.6], "must be >= 0 and sum to one in each row"),
         ([-0.5, 1.5], "must be >= 0 and sum to one in each row"),
         ([0.5, np.nan], "NaN"),
+        (pd.Series({"drug": 0.3, "care": 0.7}), "propensity must be in the order care, drug, got drug, care"),
+        (pd.DataFrame({"drug": [0.3] * 3, "care": 0.7}), "propensity must be in the order care, drug, got drug, care"),
     ],
     ids=str,
 )
 def test_propensities_that_cannot_be_used(given, sentence):
     with pytest.raises(ValueError, match=sentence):
-        known_propensities(given, 2, table(3))
+        known_propensities(given, TWO, table(3))
 
 
 def test_small_propensities_are_raised_with_a_warning():
