@@ -33,10 +33,28 @@ def require_times(data: SurvivalData) -> None:
         )
 
 
-def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
-    """S_i(t_i): each row's predicted survival probability at its own observed time, (N,)."""
+def measured_outcome(tree: Any, data: SurvivalData) -> dict[str, Any]:
+    """Time, event, entry and weight as ``tree.evaluate`` takes them, (N,) or None; times 0 are those of the tree."""
     require_times(data)
-    time = data.time.numpy()
+    known: dict[str, Any] = survival_tree(tree)._outcome(data)
+    return {name: known[name] for name in ("time", "event", "entry", "weight")}
+
+
+def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
+    """S_i(t_i): each row's predicted survival probability at its own observed time, (N,).
+
+    Of a late entry given survival up to it, S_i(t_i) / S_i(entry_i).
+    """
+    known = measured_outcome(tree, data)
+    own = _each_at(tree, data, known["time"])
+    if known["entry"] is None:
+        return own
+    before = _each_at(tree, data, known["entry"])
+    return np.divide(own, before, out=np.zeros(data.n), where=before > 0)
+
+
+def _each_at(tree: Any, data: SurvivalData, time: FloatArray) -> FloatArray:
+    """Predicted survival probability of each row at a time of its own, (N,)."""
     order = np.argsort(time, kind="stable")  # neighbours in time share grid points
     values = np.empty(data.n)
     for start in range(0, data.n, CHUNK):
@@ -47,35 +65,42 @@ def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
     return values
 
 
-def default_horizons(data: SurvivalData) -> FloatArray:
+def default_horizons(tree: Any, data: SurvivalData) -> FloatArray:
     """Quartiles of the observed event times, distinct, (up to 3,)."""
-    require_times(data)
-    data.require_events()
-    return np.unique(np.quantile(data.time.numpy()[data.event.numpy()], [0.25, 0.5, 0.75]))
+    known = measured_outcome(tree, data.require_events())
+    return np.unique(np.quantile(known["time"][known["event"]], [0.25, 0.5, 0.75]))
 
 
 def calibration_curves(
     tree: Any, data: SurvivalData, horizons: FloatArray, n_bins: int = 10
 ) -> tuple[list[CalibrationCurve], DCalibration]:
     """Calibration at each horizon, and the test over all of time."""
-    require_times(data)
-    time, event = data.time.numpy(), data.event.numpy()
+    known = measured_outcome(tree, data)
     survival = survival_tree(tree).predict_survival_function(data.X, times=horizons)
-    curves = [calibration_curve(time, event, survival[:, k], float(h), n_bins) for k, h in enumerate(horizons)]
-    return curves, d_calibration(time, event, own_survival(tree, data))
+    curves = [
+        calibration_curve(**known, survival=survival[:, k], horizon=float(h), n_bins=n_bins)
+        for k, h in enumerate(horizons)
+    ]
+    return curves, d_calibration_of(tree, data)
+
+
+def d_calibration_of(tree: Any, data: SurvivalData, n_bins: int = 10) -> DCalibration:
+    """Whether the survival probabilities of the rows at their own times are uniform."""
+    known = measured_outcome(tree, data)
+    return d_calibration(known["time"], known["event"], own_survival(tree, data), n_bins, known["weight"])
 
 
 def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60) -> pd.DataFrame:
     """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows."""
-    require_times(data)
-    time, event = data.time.numpy(), data.event.numpy()
-    censoring = next(survival_tree(tree) for tree in trees.values()).censoring_
-    grid = evaluation_range(time, event, censoring, None, n_times).times
-    common = np.broadcast_to(kaplan_meier(time, event)(grid), (data.n, grid.size))
+    first = next(survival_tree(tree) for tree in trees.values())
+    known, censoring = measured_outcome(first, data), first.censoring_
+    grid = evaluation_range(known["time"], known["event"], censoring, None, n_times).times
+    how = known | {"times": grid, "censoring": censoring}
     frame = pd.DataFrame(index=pd.Index(grid, name="time"))
     for name, tree in trees.items():
-        frame[name] = brier_score(time, event, tree.predict_survival_function(data.X, times=grid), grid, censoring)
-    frame["no features"] = brier_score(time, event, common, grid, censoring)
+        frame[name] = brier_score(survival=tree.predict_survival_function(data.X, times=grid), **how)
+    common = np.broadcast_to(kaplan_meier(**known)(grid), (data.n, grid.size))
+    frame["no features"] = brier_score(survival=common, **how)
     return frame
 
 

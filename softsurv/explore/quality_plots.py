@@ -10,7 +10,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.quality import brier_frame, calibration_curves, default_horizons, fairness_frame, own_survival
+from softsurv.explore.quality import (
+    brier_frame,
+    calibration_curves,
+    d_calibration_of,
+    default_horizons,
+    fairness_frame,
+)
 from softsurv.explore.style import (
     INK,
     MARKERS,
@@ -27,7 +33,8 @@ from softsurv.explore.style import (
     unit_of,
     with_unit,
 )
-from softsurv.metrics.calibration import CalibrationCurve, DCalibration, d_calibration
+from softsurv.metrics.brier import mean_of_known
+from softsurv.metrics.calibration import CalibrationCurve, DCalibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +74,7 @@ def plot_calibration(
     >>> ax = plot_calibration(tree, test, horizons=[365, 1095])  # doctest: +SKIP
     """
     read = read_data(data)
-    at = default_horizons(read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
+    at = default_horizons(tree, read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
     curves, test = calibration_curves(tree, read, at, n_bins)
     return draw_calibration(new_axes(ax, 4.8, 4.8), curves, test, read.n, unit_of(read, time_unit))
 
@@ -115,8 +122,7 @@ def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: 
     >>> ax = plot_d_calibration(tree, test)                     # doctest: +SKIP
     """
     read = read_data(data)
-    test = d_calibration(read.time.numpy(), read.event.numpy(), own_survival(tree, read), n_bins)
-    return draw_d_calibration(new_axes(ax, 4.8, 3.6), test)
+    return draw_d_calibration(new_axes(ax, 4.8, 3.6), d_calibration_of(tree, read, n_bins))
 
 
 def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
@@ -174,8 +180,7 @@ def plot_brier(
 
 
 def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
-    times = frame.index.to_numpy()
-    return float(np.trapezoid(frame[name], times) / (times[-1] - times[0]))
+    return mean_of_known(frame.index.to_numpy(), frame[name].to_numpy())
 
 
 @literal_text

@@ -28,15 +28,16 @@ def cause_quality(tree: Any, data: SurvivalData) -> str:
     result = tree.evaluate(data)
     first, last = result["range"]
     grid = np.linspace(first, last, result["n_times"])
-    time, codes = data.time.numpy(), data.cause.numpy()  # type: ignore[union-attr]
-    null = aalen_johansen(time, codes, n_causes=data.n_causes)
+    known, codes = tree._outcome(data), data.cause.numpy()  # type: ignore[union-attr]
+    time, how = known["time"], {name: known[name] for name in ("weight", "entry")}
+    null = aalen_johansen(time, codes, n_causes=data.n_causes, **how)
     rows = {}
     for name, found in result["causes"].items():
         code = data.cause_names.index(name) + 1 if name in data.cause_names else None
         common = None
         if code is not None:
             curves = np.broadcast_to(null.of_cause(code)(grid), (data.n, grid.size))
-            common = integrated_brier_score_incidence(time, codes, curves, grid, tree.censoring_, code)
+            common = integrated_brier_score_incidence(time, codes, curves, grid, tree.censoring_, code, **how)
         rows[name] = {
             "events": found["events"],
             "concordance": _shown(found["concordance"]),

@@ -73,7 +73,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         return paragraph(UNMEASURED, "note")
     if data.n_subjects < data.n:
         return paragraph(AT_RISK, "note")
-    horizons, unit = default_horizons(data), unit_of(data, time_unit)
+    horizons, unit = default_horizons(tree, data), unit_of(data, time_unit)
     curves, test = calibration_curves(tree, data, horizons, 8)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)
     right = draw_d_calibration(new_figure(4.6, 3.4), test)
@@ -86,7 +86,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         {
             "rows in groups": [int(c.n.sum()) for c in curves],
             "groups": [int(c.n.size) for c in curves],
-            "mean predicted": [float(np.average(c.predicted, weights=c.n)) for c in curves],
+            "mean predicted": [float(np.average(c.predicted, weights=c.weight)) for c in curves],
             "observed": [_observed(data, h) for h in horizons],
         },
         index=[with_unit(float(h), unit) for h in horizons],

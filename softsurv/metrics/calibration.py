@@ -37,6 +37,8 @@ class CalibrationCurve:
         group was not followed that long.
     n : ndarray of int
         Subjects in the group.
+    weight : ndarray
+        Sum of their weights.
     """
 
     horizon: float
@@ -45,6 +47,7 @@ class CalibrationCurve:
     lower: FloatArray
     upper: FloatArray
     n: np.ndarray
+    weight: FloatArray
 
 
 class DCalibration(NamedTuple):
@@ -71,6 +74,8 @@ def calibration_curve(
     horizon: float,
     n_bins: int = 10,
     level: float = 0.95,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> CalibrationCurve:
     """Group subjects by predicted survival at a horizon and compare with Kaplan-Meier.
 
@@ -87,6 +92,8 @@ def calibration_curve(
         gives fewer groups.
     level : float
         Coverage of the interval.
+    weight, entry : array_like, shape (N,), optional
+        Sample weights, and times of late entry.
 
     Returns
     -------
@@ -99,13 +106,16 @@ def calibration_curve(
         If nobody is observed up to the horizon.
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
+    mass = checked_columns(time, event, weight, entry)[2]
+    late = None if entry is None else np.asarray(entry, dtype=float)
 
     def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
         """Kaplan-Meier of a group, twice: what is compared, with its limits, and what says how far it is known."""
-        curve = kaplan_meier(time_[chosen], event_[chosen])
-        return curve, *survival_interval(time_[chosen], event_[chosen], level=level), curve
+        rows = time_[chosen], event_[chosen], mass[chosen], None if late is None else late[chosen]
+        curve = kaplan_meier(*rows)
+        return curve, *survival_interval(*rows, level=level), curve
 
-    return curve_of_groups(predicted, horizon, n_bins, observed)
+    return curve_of_groups(predicted, horizon, n_bins, observed, mass)
 
 
 def curve_of_groups(
@@ -113,6 +123,7 @@ def curve_of_groups(
     horizon: float,
     n_bins: int,
     observed: Callable[[BoolArray], tuple[StepFunction, StepFunction, StepFunction, StepFunction]],
+    weight: FloatArray,  # (N,)
 ) -> CalibrationCurve:
     """Mean prediction against what was observed, in groups of rising prediction.
 
@@ -127,12 +138,16 @@ def curve_of_groups(
     for label in labels:
         chosen = group == label
         *curves, free = observed(chosen)
-        rows.append([predicted[chosen].mean(), *(value_at_horizon(curve, free, horizon) for curve in curves)])
-    mean, seen, low, high = np.array(rows).T
-    return CalibrationCurve(float(horizon), mean, seen, low, high, size)
+        total = weight[chosen].sum()
+        mean = predicted[chosen] @ weight[chosen] / total
+        rows.append([mean, *(value_at_horizon(curve, free, horizon) for curve in curves), total])
+    means, seen, low, high, totals = np.array(rows).T
+    return CalibrationCurve(float(horizon), means, seen, low, high, size, totals)
 
 
-def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10) -> DCalibration:
+def d_calibration(
+    time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10, weight: ArrayLike | None = None
+) -> DCalibration:
     """Test whether the survival probabilities at the subjects' own times are uniform.
 
     Parameters
@@ -140,9 +155,12 @@ def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins
     time, event : array_like, shape (N,)
         Test fold.
     survival : array_like, shape (N,)
-        S_i(t_i), each subject's predicted survival probability at its own observed time.
+        S_i(t_i), each subject's predicted survival probability at its own observed time; of a late entry given
+        survival up to it, S_i(t_i) / S_i(entry_i).
     n_bins : int
         Number of equal bins of [0, 1], >= 2.
+    weight : array_like, shape (N,), optional
+        Sample weights. The test takes them for their effective number of subjects, (sum w)^2 / sum w^2 (Kish 1965).
 
     Returns
     -------
@@ -160,17 +178,19 @@ def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins
     Haider, Hoehn, Davis, Greiner, Journal of Machine Learning Research 21 (2020).
     """
     _, event_, own = _checked(time, event, survival, 0.0)
+    _, _, mass, _ = checked_columns(time, event, weight)
+    mass = mass * mass.sum() / (mass @ mass)
     if n_bins < 2:
         raise InvalidParameterError(f"n_bins must be >= 2, got {n_bins!r}")
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     bin_of = np.minimum((own * n_bins).astype(int), n_bins - 1)
     spread = ~event_ & (own > 0.0)  # censored at S = 0 stays in the lowest bin
-    counts = np.bincount(bin_of[~spread], minlength=n_bins).astype(float)
-    ends = own[spread]
-    counts += [np.sum(np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
-    expected = own.size / n_bins
+    counts = np.bincount(bin_of[~spread], weights=mass[~spread], minlength=n_bins)
+    ends, each = own[spread], mass[spread]
+    counts += [np.sum(each * np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
+    expected = mass.sum() / n_bins
     statistic = float(np.sum((counts - expected) ** 2) / expected)
-    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / own.size)
+    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / mass.sum())
 
 
 def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float) -> FloatArray:

@@ -296,7 +296,7 @@ def calibration_curve_incidence(
         free = StepFunction(curve.times, curve.survival, 1.0)
         return curve.of_cause(code), *curve.interval(code, level), free
 
-    return curve_of_groups(predicted, horizon, n_bins, observed)
+    return curve_of_groups(predicted, horizon, n_bins, observed, np.ones(time_.size))
 
 
 def _checked(time: ArrayLike, cause: ArrayLike, code: int) -> tuple[FloatArray, IntArray]:
