@@ -39,7 +39,7 @@ from softsurv.explore.style import (
     with_unit,
 )
 from softsurv.explore.tree_parts import MOST_LEAVES
-from softsurv.explore.tree_plot import plot_tree, tree_figure
+from softsurv.explore.tree_plot import plot_tree, tree_axes
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
 from softsurv.metrics.logrank import logrank_test, numbers_at_risk
@@ -85,7 +85,7 @@ def _pictures(tree: Any, data: SurvivalData, view: TreeView, time_unit: str | No
     """The whole tree; on paper a large one in parts, as its words would be too small to read."""
     from matplotlib.figure import Figure
 
-    picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
+    picture = plot_tree(tree, data, ax=tree_axes(view, Figure), time_unit=time_unit)
     whole = figure(picture, "The tree with survival curves in its leaves", wide=True)
     if view.n_leaves <= MOST_LEAVES:
         return whole
