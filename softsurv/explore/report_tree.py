@@ -66,7 +66,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]
-    words = "Thin: single rows. Thick: mean of a leaf. Darker: higher risk."
+    words = ("Thin: single rows. Thick: mean of a leaf. " if view.soft else "") + "Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
     if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
@@ -186,12 +186,17 @@ def _leaf_section(
     pictures = figure(
         _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",
-        f"Thin: predicted curves of single rows; thick: the mean of the leaf's. Steps: {curve_name(data)}"
+        f"{SINGLE_ROWS if view.soft else ONE_CURVE} Black steps: {curve_name(data)}"
         f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
     return rule + note + paragraph(words) + f'<div class="row">{pictures}{beside if len(apart) else ""}</div>'
+
+
+SINGLE_ROWS = "Thin: predicted curves of single rows; thick: their mean."
+ONE_CURVE = "Coloured: the curve that the leaf predicts for all its rows."
+"""Captions of the picture of a leaf, of a soft tree and of an optimal one."""
 
 
 def _interval(row: Any, unit: str) -> str:

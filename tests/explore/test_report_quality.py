@@ -60,3 +60,5 @@ def test_events_in_intervals_are_not_measured(gbsg2):
     for section in (quality_section(gbsg2.tree, data, None, 20, 0), calibration_section(gbsg2.tree, data, None)):
         assert UNMEASURED in section
         assert "<table" not in section
+    mean = gbsg2.tree.log_likelihood(data).mean()
+    assert f"Mean log-likelihood of a row: {mean:.4g}." in quality_section(gbsg2.tree, data, None, 20, 0)
