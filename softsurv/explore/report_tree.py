@@ -36,6 +36,7 @@ from softsurv.explore.style import (
     survival_axes,
     time_label,
     unit_of,
+    with_room_for_key,
     with_unit,
 )
 from softsurv.explore.tree_parts import MOST_LEAVES
@@ -55,7 +56,9 @@ FEW_EVENTS = 10
 def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap: int = 0, seed: int = 0) -> str:
     """Picture, rules as text, curves of all rows, effects; with ``bootstrap`` samples the stability of the splits."""
     view = tree_view(tree)
-    curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
+    curves = plot_leaf_curves(
+        tree, data, ax=new_figure(*with_room_for_key(view.n_leaves, 6.4, 3.8)), time_unit=time_unit
+    )
     parts = [
         paragraph(
             "Yes: the rule is true. At every split the side of the lower risk comes first. The picture shows these "
