@@ -111,16 +111,24 @@ def data_line(data: SurvivalData) -> str:
     facts = data.summary()
     of = f" of {facts['subjects']} subjects" if facts["subjects"] < facts["n"] else ""
     without = "of subjects without event" if of else "censored"
+    between = facts["interval_censored"]
+    events = _counted(facts["events"] + between, "event") + (f", {between} within an interval" if between else "")
     parts = [
-        f"{facts['name'] or 'data'}: {facts['n']} rows{of}, {facts['p']} features",
-        f"{facts['events']} events ({facts['censoring_percent']:g} % {without})",
+        f"{facts['name'] or 'data'}: {_counted(facts['n'], 'row')}{of}, {_counted(facts['p'], 'feature')}",
+        f"{events} ({facts['censoring_percent']:g} % {without})",
         f"times {facts['time_min']:g} to {facts['time_max']:g}, median {facts['time_median']:g}",
     ]
     if facts["causes"]:
         parts.append("causes " + ", ".join(f"{name} ({count})" for name, count in facts["causes"].items()))
+    if facts["late_entries"]:
+        parts.append(f"{facts['late_entries']} late {'entry' if facts['late_entries'] == 1 else 'entries'}")
     if facts["missing_cells"]:
-        parts.append(f"{facts['missing_cells']} missing values")
+        parts.append(_counted(facts["missing_cells"], "missing value"))
     return ", ".join(parts)
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def warn_of_differences(record: Mapping[str, Any], data: SurvivalData | str) -> None:

@@ -73,8 +73,11 @@ def check_features(model: str, data: str) -> None:
         )
 
 
-def warn_of_seen_rows(folder: str, model: Any, data: SurvivalData) -> None:
-    """Say where the rows to measure on are those of the fit, all of them or with what it held out."""
+def warn_of_seen_rows(folder: str, model: Any, data: SurvivalData) -> str:
+    """Say where the rows to measure on are those of the fit; returns the sentence where the fit held some of them out.
+
+    Rows that are all those of the fit a report finds by itself.
+    """
     from softsurv.trees.leaf_table import leaf_table_of, same_rows
 
     trained = model.leaf_table_
@@ -82,8 +85,10 @@ def warn_of_seen_rows(folder: str, model: Any, data: SurvivalData) -> None:
     if same_rows(trained, leaf_table_of(data, model.apply(data.X), len(trained.n))):
         warn(f"DATA looks like the rows that the model was trained on; {better}", EvaluationWarning)
     elif data.fingerprint() == _fingerprint(Path(folder)):
-        rows = f"the model was trained on {trained.n.sum()} of its {data.n} rows"
-        warn(f"DATA is the whole table of the fit, {rows}; {better}", EvaluationWarning)
+        said = f"the whole table of the fit: the model was trained on {trained.n.sum()} of its {data.n} rows; {better}"
+        warn(f"DATA is {said}", EvaluationWarning)
+        return f"This is {said}."
+    return ""
 
 
 def _fingerprint(folder: Path) -> str | None:

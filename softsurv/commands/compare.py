@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, at_least, check_table, read_data
+from softsurv.commands._input import (
+    add_entry_and_weight,
+    add_outcome,
+    add_table,
+    at_least,
+    check_outcome,
+    check_table,
+    read_data,
+)
 from softsurv.commands._output import data_line, echo, output_file
 from softsurv.errors import InvalidParameterError, did_you_mean
 
@@ -20,6 +28,8 @@ examples:
 
 names: soft, optimal (softsurv's trees with their defaults); cox, forest, boosting, greedy_tree (scikit-survival);
 kaplan_meier (one curve for all rows); MODULE:CLASS for any other model of scikit-survival or lifelines.
+With --entry or --weight, cox and kaplan_meier are softsurv's own, and other libraries' models are refused. --upper is
+for soft trees alone: --models soft.
 harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
 """
 
@@ -38,7 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         epilog=_EPILOG,
     )
     add_table(parser)
-    add_outcome(parser)
+    add_entry_and_weight(add_outcome(parser))
     parser.add_argument("--models", metavar="NAME", nargs="+", default=list(DEFAULT), help="see the names below")
     parser.add_argument("--folds", metavar="N", type=at_least(2), default=5, help="folds (default: 5)")
     parser.add_argument(
@@ -52,6 +62,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, print, save."""
+    check_outcome(args)
     check_table(args)
     for name in args.models:
         _check_model(name)

@@ -19,7 +19,7 @@ from softsurv.commands._output import (
     warn_of_differences,
 )
 from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, NoComparablePairsError, warn
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -188,7 +188,11 @@ def _fit_in_memory(
     _show(model)
     if test is None:
         return data, {}
-    measures = model.evaluate(test)
+    try:
+        measures = model.evaluate(test)
+    except (NoComparablePairsError, InvalidTimesError) as error:
+        warn(f"the rows held out were not measured: {error}", EvaluationWarning)
+        return data, {}
     echo(*measure_table({"held out": measures}), *cause_table(measures), measure_note(measures), "")
     return data, measures
 

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
     model = load_model(args.model)
     data = read_data(args, causes=model.cause_names_)
-    warn_of_seen_rows(args.model, model, data)
+    note = warn_of_seen_rows(args.model, model, data)
 
     from softsurv.explore.report import write_report
 
@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         n_boot=args.bootstrap,
         seed=args.seed,
         bootstrap=args.stability,
+        note=note,
     )
     echo(f"wrote {written}, {written.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -20,6 +20,7 @@ from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import whole
 from softsurv.explore.rivals import made, measured
 from softsurv.explore.style import literal_text, plain_axes, series_style
+from softsurv.metrics.evaluate import warn_of_ignored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,8 +149,9 @@ def compare(
     Notes
     -----
     softsurv's trees and pipelines get the rows as they are. Other models get complete numbers, encoded as learned on
-    the training rows of each fold. Warnings within the folds are not shown. A model without survival curves, such as
-    a survival support vector machine, has no Brier score. Censoring weights come from the training rows.
+    the training rows of each fold. Warnings within the folds are not shown; that on intervals comes once. A model
+    without survival curves, such as a survival support vector machine, has no Brier score. Censoring weights come
+    from the training rows.
 
     Examples
     --------
@@ -159,6 +161,7 @@ def compare(
     [0.7, 0.5]
     """
     rows = survival_data(data, y, **reader_columns(columns)).that_count().require_events()
+    warn_of_ignored(rows.event, rows.upper)
     named = _named(models, rows)
     whole("seed", seed, 0)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, leaf_looks
+from softsurv.explore.leaf_panel import Drawing
 from softsurv.explore.style import INK, NO_ROWS, literal_text, read_data, takes_tables
+from softsurv.explore.tree_layout import FONT
 from softsurv.explore.tree_parts import MOST_LEAVES, TreePart, tree_parts
-from softsurv.explore.tree_plot import FONT, MARGIN, Drawing, draw_tree, size_in_inches
+from softsurv.explore.tree_plot import MARGIN, draw_tree, size_in_inches
 from softsurv.explore.view import tree_view
 
 if TYPE_CHECKING:
@@ -99,14 +101,14 @@ def _draw_part(
     part: TreePart, new_figure: Callable[..., Figure], curves: Sequence[RowCurves], drawing: Drawing, count: int
 ) -> Axes:
     """The picture of one part; ``curves`` are those of the ends of all parts."""
-    ax = _headed_axes(new_figure, part, count)
+    ax = _headed_axes(new_figure, part, count, drawing.max_terms)
     own = [one for one in curves if one.leaf in part.leaves]
     return draw_tree(ax, part.view, own, drawing, frozenset(part.goes_on))
 
 
-def _headed_axes(new_figure: Callable[..., Figure], part: TreePart, count: int) -> Axes:
+def _headed_axes(new_figure: Callable[..., Figure], part: TreePart, count: int, max_terms: int) -> Axes:
     """Axes of a figure of the size that a part needs, below a line that says where in the tree it is."""
-    width, height = size_in_inches(part.view)
+    width, height = size_in_inches(part.view, max_terms)
     words = f"Part {part.number} of {count}" + (f": where {part.where}." if part.where else " of the tree.")
     if part.goes_on:
         words += " Each grey panel is a part with a picture of its own."

@@ -113,6 +113,8 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
 
 
 def _tell(ax: Axes, words: str) -> None:
+    """Words above the bars."""
+    ax.set_ylim(top=1.15 * ax.get_ylim()[1])
     ax.text(0.98, 0.98, words, transform=ax.transAxes, ha="right", va="top", color=MUTED, fontsize=7.5)
 
 

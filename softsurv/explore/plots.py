@@ -29,6 +29,7 @@ from softsurv.explore.style import (
     takes_tables,
     time_label,
     unit_of,
+    with_room_for_key,
 )
 from softsurv.explore.view import tree_view
 
@@ -98,7 +99,8 @@ def plot_leaf_curves(
     """
     read = read_data(data)
     times = default_times(tree, horizon=horizon)
-    ax = survival_axes(new_axes(ax), time_label(read, time_unit))
+    new = new_axes(ax, *with_room_for_key(tree_view(tree).n_leaves))
+    ax = survival_axes(new, time_label(read, time_unit))
     leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
     looks = leaf_looks(tree)
     _draw_leaves(ax, [replace(one, middle=one.mean) for one in leaves], times, looks)
@@ -169,7 +171,7 @@ def _plot_kind(
     max_curves: int,
 ) -> Axes:
     read = read_data(data)
-    ax = plain_axes(new_axes(ax))
+    ax = plain_axes(new_axes(ax, *with_room_for_key(tree_view(tree).n_leaves)))
     if kind == "hazard" and not tree_view(tree).soft:
         edges = np.linspace(0.0, default_times(tree, horizon=horizon)[-1], N_SPANS + 1)
         leaves = [_mean_hazards(one, edges) for one in curves_by_leaf(tree, read, edges, "cumulative_hazard", 1)]

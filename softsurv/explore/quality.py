@@ -68,11 +68,11 @@ def _survival_at(tree: Any, data: SurvivalData, time: FloatArray) -> FloatArray:
     return values
 
 
-def default_horizons(data: SurvivalData) -> FloatArray:
+def default_horizons(tree: Any, data: SurvivalData) -> FloatArray:
     """Quartiles of the observed event times, distinct, (up to 3,)."""
     require_times(data)
-    data.require_events()
-    return np.unique(np.quantile(data.time.numpy()[data.event.numpy()], [0.25, 0.5, 0.75]))
+    known = survival_tree(tree)._outcome(data.require_events())
+    return np.unique(np.quantile(known["time"][known["event"]], [0.25, 0.5, 0.75]))
 
 
 def calibration_curves(

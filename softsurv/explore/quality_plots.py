@@ -75,7 +75,7 @@ def plot_calibration(
     >>> ax = plot_calibration(tree, test, horizons=[365, 1095])  # doctest: +SKIP
     """
     read = one_row_each(read_data(data))
-    at = default_horizons(read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
+    at = default_horizons(tree, read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
     curves, test = calibration_curves(tree, read, at, n_bins)
     return draw_calibration(new_axes(ax, 4.8, 4.8), curves, test, read.n, unit_of(read, time_unit))
 

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from softsurv.explore.page import page
+from softsurv.explore.page import page, paragraph
 from softsurv.explore.report_card import card_section, intro
 from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
@@ -27,6 +27,7 @@ def report_html(
     n_boot: int = 200,
     seed: int = 0,
     bootstrap: int = 0,
+    note: str = "",
 ) -> str:
     """The report as one HTML page without scripts and without anything from outside.
 
@@ -48,6 +49,8 @@ def report_html(
     bootstrap : int
         Samples of these rows on which the rules of a soft tree are found again, for the stability of its splits; 0:
         none. Give the training rows then.
+    note : str
+        What readers should know of these rows before the measures, such as that some of them were trained on.
 
     Returns
     -------
@@ -55,9 +58,10 @@ def report_html(
     """
     read, tree = read_data(data), survival_tree(tree)
     name = title or f"Survival tree on {read.name or 'data'}"
+    before = paragraph(note, "note") if note else ""
     sections = [
         ("data", "Data", data_section(read, time_unit)),
-        ("quality", "Quality", quality_section(tree, read, time_unit, n_boot, seed)),
+        ("quality", "Quality", before + quality_section(tree, read, time_unit, n_boot, seed)),
         ("calibration", "Calibration", calibration_section(tree, read, time_unit)),
         ("tree", "Tree", tree_section(tree, read, time_unit, bootstrap, seed)),
         *leaf_sections(tree, read, time_unit),

@@ -71,10 +71,17 @@ def _describe(column: pd.Series) -> dict[str, Any]:
         mean, sd, low, high = map(rounded_text, (values.mean(), values.std(), values.min(), values.max()))
         spread = f"mean {mean}, sd {sd}, {low} to {high}"
         return {"kind": "number", "missing": missing, "values": spread if len(values) else "none"}
-    shares = column.astype(str)[column.notna()].value_counts(normalize=True)
-    text = ", ".join(f"{level} {share:.0%}" for level, share in shares.head(6).items())
+    counts = column.astype(str)[column.notna()].value_counts()
+    if len(counts) > 6 and counts.iloc[0] == 1:
+        return {"kind": "category", "missing": missing, "values": f"{len(counts):,} values, each once"}
+    shares = counts / counts.sum()
+    text = ", ".join(f"{level} {_share(share)}" for level, share in shares.head(6).items())
     text += f", {len(shares) - 6} more" if len(shares) > 6 else ""
     return {"kind": "category", "missing": missing, "values": text}
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.005 else "<1%"
 
 
 def _overall(data: SurvivalData, time_unit: str | None) -> str:

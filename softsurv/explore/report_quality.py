@@ -29,7 +29,7 @@ MEANING = {
 def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot: int, seed: int) -> str:
     """The four measures with bootstrap intervals, and the Brier score over time."""
     if interval_censored(data):
-        return paragraph(UNMEASURED, "note")
+        return paragraph(UNMEASURED, "note") + _likelihood(tree, data)
     if data.n_subjects < data.n:
         return quality_at_risk(tree, data, n_boot, seed)
     frame = bootstrap_quality(tree, data, n_boot, seed)
@@ -57,6 +57,17 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     return f'{seen}{table(shown, "Measures", "measure")}{causes}<div class="row">{picture}{paragraph(words)}</div>'
 
 
+def _likelihood(tree: Any, data: SurvivalData) -> str:
+    """The mean log-likelihood of the rows in a sentence; nothing where a tree has none."""
+    if not hasattr(tree, "log_likelihood"):
+        return ""
+    weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
+    mean = tree.log_likelihood(data).sum() / weight.sum()
+    return paragraph(
+        f"Mean log-likelihood of a row: {mean:.4g}. Higher is better; compare it between models on these same rows."
+    )
+
+
 UNMEASURED = (
     "Some of these rows are interval-censored, which the measures would take for censored: they are left out here. "
     "The log-likelihood of the rows takes intervals for what they are."
@@ -73,7 +84,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         return paragraph(UNMEASURED, "note")
     if data.n_subjects < data.n:
         return paragraph(AT_RISK, "note")
-    horizons, unit = default_horizons(data), unit_of(data, time_unit)
+    horizons, unit = default_horizons(tree, data), unit_of(data, time_unit)
     curves, test = calibration_curves(tree, data, horizons, 8)
     predicted = tree.predict_survival_function(data.X, times=horizons)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)

@@ -36,10 +36,11 @@ from softsurv.explore.style import (
     survival_axes,
     time_label,
     unit_of,
+    with_room_for_key,
     with_unit,
 )
 from softsurv.explore.tree_parts import MOST_LEAVES
-from softsurv.explore.tree_plot import plot_tree, tree_figure
+from softsurv.explore.tree_plot import plot_tree, tree_axes
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
 from softsurv.metrics.logrank import logrank_test, numbers_at_risk
@@ -55,7 +56,9 @@ FEW_EVENTS = 10
 def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap: int = 0, seed: int = 0) -> str:
     """Picture, rules as text, curves of all rows, effects; with ``bootstrap`` samples the stability of the splits."""
     view = tree_view(tree)
-    curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
+    curves = plot_leaf_curves(
+        tree, data, ax=new_figure(*with_room_for_key(view.n_leaves, 6.4, 3.8)), time_unit=time_unit
+    )
     parts = [
         paragraph(
             "Yes: the rule is true. At every split the side of the lower risk comes first. The picture shows these "
@@ -66,7 +69,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]
-    words = "Thin: single rows. Thick: mean of a leaf. Darker: higher risk."
+    words = ("Thin: single rows. Thick: mean of a leaf. " if view.soft else "") + "Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
     if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
@@ -85,7 +88,7 @@ def _pictures(tree: Any, data: SurvivalData, view: TreeView, time_unit: str | No
     """The whole tree; on paper a large one in parts, as its words would be too small to read."""
     from matplotlib.figure import Figure
 
-    picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
+    picture = plot_tree(tree, data, ax=tree_axes(view, Figure), time_unit=time_unit)
     whole = figure(picture, "The tree with survival curves in its leaves", wide=True)
     if view.n_leaves <= MOST_LEAVES:
         return whole
@@ -186,12 +189,17 @@ def _leaf_section(
     pictures = figure(
         _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",
-        f"Thin: predicted curves of single rows; thick: the mean of the leaf's. Steps: {curve_name(data)}"
+        f"{SINGLE_ROWS if view.soft else ONE_CURVE} Black steps: {curve_name(data)}"
         f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
     return rule + note + paragraph(words) + f'<div class="row">{pictures}{beside if len(apart) else ""}</div>'
+
+
+SINGLE_ROWS = "Thin: predicted curves of single rows; thick: their mean."
+ONE_CURVE = "Coloured: the curve that the leaf predicts for all its rows."
+"""Captions of the picture of a leaf, of a soft tree and of an optimal one."""
 
 
 def _interval(row: Any, unit: str) -> str:

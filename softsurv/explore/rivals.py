@@ -119,9 +119,10 @@ def measured(model: Any, train: SurvivalData, test: SurvivalData, **options: Any
         return result
     for field in EXTRA_FIELDS:
         if getattr(train, field, None) is not None:
+            instead = "SoftSurvivalTree" if field == "upper" else "CauseSpecificCox"
             raise InvalidSurvivalDataError(
                 f"{type(model).__name__} is compared on right-censored rows of weight 1, got {field}; leave out "
-                f"{field} or the model, or take softsurv's CauseSpecificCox"
+                f"{field} or the model, or take softsurv's {instead}"
             )
     curves, has_curves = _fitted_curves(model, train, test)
     found = evaluate_with_censoring(training_censoring(train), **outcome(test), log_cumulative_hazard=curves, **options)

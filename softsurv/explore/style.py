@@ -161,6 +161,16 @@ def plain_axes(ax: Axes) -> Axes:
     return ax
 
 
+def key_columns(n: int, height: float) -> int:
+    """Columns of a key of n entries beside axes in a figure of so many inches."""
+    return -(-n // max(int((height - 0.4) / 0.165), 1))
+
+
+def with_room_for_key(n: int, width: float = 6.4, height: float = 4.2) -> tuple[float, float]:
+    """Width and height in inches of a figure whose key of n entries takes more than one column."""
+    return width + 1.5 * (key_columns(n, height) - 1), height
+
+
 def key_beside(ax: Axes, most_inside: int, title: str = "") -> None:
     """A legend within the axes while it has few entries, otherwise beside them, where it hides no curve."""
     handles, _ = ax.get_legend_handles_labels()
@@ -169,6 +179,7 @@ def key_beside(ax: Axes, most_inside: int, title: str = "") -> None:
     look |= {"title": title, "title_fontsize": 8} if title else {}
     if len(handles) > most_inside and figure.get_layout_engine() is not None:  # a layout makes room for it
         look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+        look["ncols"] = key_columns(len(handles), figure.get_figheight())
     ax.legend(**look)
 
 

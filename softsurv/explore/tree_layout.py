@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 
+FONT = 8.5
+"""Points of the rules; at most 0.58 of it is an average character wide."""
+
 
 def wrapped(text: str, characters: int) -> list[str]:
     """Lines of a rule that keep a sign and a number with their name: ``- 3.2 nodes`` is never parted."""

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softsurv.arrays import FloatArray
-from softsurv.explore.curves import (
-    RowCurves,
-    curve_name,
-    curves_by_leaf,
-    default_times,
-    leaf_kaplan_meier,
-    leaf_looks,
-    steps,
-)
-from softsurv.explore.style import (
-    INK,
-    MUTED,
-    RISK_COLORS,
-    RULE_FILL,
-    LineStyle,
-    literal_text,
-    read_data,
-    takes_tables,
-    time_label,
-    unit_of,
-    with_unit,
-)
-from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, leaf_looks
+from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
+from softsurv.explore.sideways_tree import draw_sideways, places_of
+from softsurv.explore.style import INK, MUTED, RULE_FILL, literal_text, read_data, takes_tables, time_label
+from softsurv.explore.tree_layout import FONT, wrapped
 from softsurv.explore.view import TreeView, ViewNode, tree_view
-from softsurv.nonparametric import median
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from softsurv.data.survival_data import SurvivalData
-
 LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0, 0.5, 0.6, 0.45, 0.12
 """Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, of
 the key to the lines, and the margin at the sides."""
 
-FONT = 8.5
-"""Points of the rules; at most 0.58 of it is an average character wide."""
+MOST_ACROSS = 8
+"""Most leaves side by side; larger trees have a line for each leaf."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +38,6 @@ class Places:
     width_inches: float
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """What the panels of a picture share; ``looks`` and ``titles`` by the number of the end."""
-
-    data: SurvivalData
-    times: FloatArray  # (T,)
-    time_unit: str | None
-    max_terms: int
-    looks: Mapping[int, LineStyle]
-    titles: Mapping[int, str]
-
-
 @literal_text
 @takes_tables
 def plot_tree(
@@ -83,6 +49,7 @@ def plot_tree(
     time_unit: str | None = None,
     max_terms: int = 3,
     max_curves: int = 300,
+    sideways: bool | None = None,
 ) -> Axes:
     """The tree with a panel of survival curves in every leaf.
 
@@ -93,7 +60,8 @@ def plot_tree(
     data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to send down the tree.
     ax : matplotlib axes, optional
-        A new figure by default, 1.9 inches per leaf wide; a given axes should offer that for legible text.
+        A new figure by default, of the size that legible text needs: 1.9 inches a leaf wide, or half an inch a leaf
+        high where the tree is drawn sideways; a given axes should offer that.
     horizon : float, optional
         End of the time axes; the last event time in training by default.
     time_unit : str, optional
@@ -102,6 +70,9 @@ def plot_tree(
         Features that a rule names; the weaker ones are counted.
     max_curves : int
         Rows per leaf that the spread rests on; more rows are thinned evenly by risk.
+    sideways : bool, optional
+        Rules indented on the left and a line for each leaf, rather than leaves side by side; by default for trees of
+        more than eight leaves. `plot_tree_parts` draws these in parts for paper.
 
     Returns
     -------
@@ -111,7 +82,7 @@ def plot_tree(
     -----
     In a leaf: the band is the 5th to 95th centile of the rows' predicted curves, the coloured line their mean, which
     is what the black steps, the Kaplan-Meier curve (Turnbull's with intervals) of the same rows, should follow. At
-    every split the side of the lower risk is on the left; leaves keep their numbers. The median above a panel is
+    every split the side of the lower risk is on the left, or above; leaves keep their numbers. The median of a leaf is
     that of the black steps, so it may differ from the predicted one in the tree's text.
 
     Examples
@@ -124,20 +95,33 @@ def plot_tree(
     curves = curves_by_leaf(tree, read, times, max_curves=max_curves)
     titles = {leaf: f"leaf {leaf}" for leaf in view.leaves}
     drawing = Drawing(read, times, time_unit, max_terms, leaf_looks(tree), titles)
-    return draw_tree(_tree_axes(ax, view), view, curves, drawing)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = tree_axes(view, plt.figure, max_terms, sideways)
+    return draw_tree(ax, view, curves, drawing, sideways=sideways)
 
 
-def tree_figure(view: TreeView) -> Axes:
-    """Axes of a figure of the size that the tree needs; it belongs to no window."""
-    from matplotlib.figure import Figure
-
-    return _fitted_axes(Figure(figsize=size_in_inches(view)))
+def tree_axes(
+    view: TreeView, new_figure: Callable[..., Figure], max_terms: int = 3, sideways: bool | None = None
+) -> Axes:
+    """Axes of a figure of the size that the tree needs, which ``new_figure(figsize=...)`` makes."""
+    figure = new_figure(figsize=size_in_inches(view, max_terms, sideways))
+    margin = MARGIN / figure.get_figwidth()
+    return figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
 
 
 def draw_tree(
-    ax: Axes, view: TreeView, curves: Sequence[RowCurves], drawing: Drawing, later: frozenset[int] = frozenset()
+    ax: Axes,
+    view: TreeView,
+    curves: Sequence[RowCurves],
+    drawing: Drawing,
+    later: frozenset[int] = frozenset(),
+    sideways: bool | None = None,
 ) -> Axes:
     """Rules and panels; the ends in ``later`` stand for a part that has a picture of its own."""
+    if _is_sideways(view, sideways):
+        return draw_sideways(ax, view, curves, drawing, later)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
     place = _layout(ax, view)
@@ -149,27 +133,20 @@ def draw_tree(
         panel = _draw_panel(ax, view, one, place, drawing)
         if one.leaf in later:
             panel.set_facecolor(RULE_FILL)
-    spread = any(bool((one.upper > one.lower).any()) for one in curves if one.rows.size)
-    _draw_key(ax, place, curve_name(drawing.data), several=len(drawing.looks) > 1, spread=spread)
+    draw_key(ax, drawing, curves, "to the left", place.width_inches)
     return ax
 
 
-def _tree_axes(ax: Axes | None, view: TreeView) -> Axes:
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = _fitted_axes(plt.figure(figsize=size_in_inches(view)))
-    return ax
+def _is_sideways(view: TreeView, sideways: bool | None) -> bool:
+    return view.n_leaves > MOST_ACROSS if sideways is None else sideways
 
 
-def size_in_inches(view: TreeView) -> tuple[float, float]:
+def size_in_inches(view: TreeView, max_terms: int = 3, sideways: bool | None = None) -> tuple[float, float]:
     """Width and height of the picture of a tree."""
+    if _is_sideways(view, sideways):
+        place = places_of(view, max_terms)
+        return place.width + 2 * MARGIN, place.height
     return max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY
-
-
-def _fitted_axes(figure: Figure) -> Axes:
-    margin = MARGIN / figure.get_figwidth()
-    return figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
 
 
 def _layout(ax: Axes, view: TreeView) -> Places:
@@ -242,55 +219,18 @@ def _draw_panel(
     drawing: Drawing,
 ) -> Axes:
     """Curves of a leaf in inset axes, with its numbers above."""
-    data, times, time_unit, look = drawing.data, drawing.times, drawing.time_unit, drawing.looks[one.leaf]
     centre = place.centre[view.leaf_node(one.leaf).index]
     # room for tick labels at the left, and for a word on the first panel
     panel = ax.inset_axes((centre - 0.32 * place.unit, place.panel_bottom, 0.78 * place.unit, place.panel_height))
-    panel.set(xlim=(0, times[-1]), ylim=(0, 1.02), yticks=[0, 0.5, 1])
-    panel.set_yticklabels(["0", "0.5", "1"])
+    rows, middle = draw_curves(panel, one, drawing)
+    panel.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
     panel.locator_params(axis="x", nbins=4)
     panel.tick_params(labelsize=7.5, length=2.5, pad=2)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.set_xlabel(time_label(data, time_unit), fontsize=8, labelpad=2)
+    panel.set_xlabel(time_label(drawing.data, drawing.time_unit), fontsize=8, labelpad=2)
     if one.leaf == (view.order or view.leaves)[0]:
         panel.set_ylabel("Survival", fontsize=8, labelpad=1)
     if one.rows.size == 0:
         panel.text(0.5, 0.5, "no rows\narrive here", transform=panel.transAxes, ha="center", va="center", fontsize=8)
-        panel.set_facecolor(RULE_FILL)
-        numbers = "n = 0\n"
-    else:
-        panel.fill_between(times, one.lower, one.upper, color=look.color, alpha=0.22, linewidth=0)
-        curve = leaf_kaplan_meier(data, one.rows)
-        x, y = steps(curve, times[-1])
-        panel.step(x, y, where="post", color=INK, linewidth=0.9)
-        panel.plot(times, one.mean, color=look.color, linestyle=look.linestyle, linewidth=1.8)
-        events = int(data.failed[one.rows].sum())
-        middle = with_unit(median(curve), unit_of(data, time_unit))
-        numbers = f"n = {one.rows.size}, events = {events}\nobserved median {middle}"
-    panel.set_title(f"{drawing.titles[one.leaf]}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
+    title = f"{drawing.titles[one.leaf]}\n{rows}\n{middle}"
+    panel.set_title(title, fontsize=7.5, color=INK, pad=4, linespacing=1.25)
     return panel
-
-
-def _draw_key(ax: Axes, place: Places, steps_name: str, *, several: bool, spread: bool) -> None:
-    """Legend of the lines, on the left, where a wide picture in a page begins; in the colour farthest from black."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    color = RISK_COLORS[0]
-    band = [Patch(facecolor=color, alpha=0.22, label="5–95 % of rows")] if spread else []
-    ax.legend(
-        handles=[
-            Line2D([], [], color=color, linewidth=1.8, label="predicted: mean" if spread else "predicted"),
-            *band,
-            Line2D([], [], color=INK, linewidth=0.9, label=f"observed: {steps_name}"),
-        ],
-        title="lower risk to the left at every split; darker: higher" if several else None,
-        title_fontsize=8 if place.width_inches >= 6 else 7,
-        loc="upper center" if place.width_inches < 6 else "upper left",
-        ncols=3,
-        fontsize=8 if place.width_inches >= 6 else 7,
-        frameon=False,
-        borderaxespad=0.1,
-        handlelength=2,
-        columnspacing=1.2,
-    )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.spells import observed
-from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
+from softsurv.errors import EvaluationWarning, InvalidParameterError, NoComparablePairsError, warn
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
@@ -208,8 +208,19 @@ def outcome(data: SurvivalData, floor: float = 0.0) -> dict[str, Any]:
 
 
 def warn_of_ignored(event: ArrayLike, upper: ArrayLike | None) -> None:
-    """Say that the measures take events in intervals for censorings; both (N,)."""
+    """Say that the measures take events in intervals for censorings; both (N,).
+
+    Raises
+    ------
+    NoComparablePairsError
+        If no other event is left.
+    """
     if in_interval(event, upper).any():
+        if not np.asarray(event).any():
+            raise NoComparablePairsError(
+                "every event is known only to lie in an interval (upper), and the measures need some at a known time; "
+                "judge a soft tree by tree.log_likelihood(data), which softsurv report shows"
+            )
         warn(
             "an event known only to lie in an interval (upper) counts in the measures as censored at the interval's "
             "lower end",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from oracles.simulated import two_causes
+from oracles.trial import OUTCOME, make_table
 
-from softsurv import load_dataset
+from softsurv import compare, load_dataset
 from softsurv.cli import main
 from softsurv.commands.compare import NAMES
 from softsurv.explore.rivals import NAMED
@@ -51,3 +53,30 @@ def test_a_class_that_needs_arguments_or_no_class_is_named(tmp_path, monkeypatch
         said = capsys.readouterr().err
         assert f"--models must name models, got {name!r}: " in said
         assert "check MODULE:CLASS" in said
+
+
+def test_late_entry_weights_and_intervals_are_no_features(trial, capsys):
+    rows = make_table(120).drop(columns=["id", "status"]).assign(w=lambda t: 1.0 + (t["arm"] == "new"))
+    rows = rows.assign(late=0.4 * rows["months"], up=np.where(np.arange(120) % 4 == 0, 1.5 * rows["months"], np.inf))
+    rows.to_csv("rows.csv", index=False)
+    how = ["compare", "rows.csv", *OUTCOME, "--folds", "2"]
+    more = ["--entry", "late", "--weight", "w", "--drop", "up"]
+    assert main([*how, *more, "--models", "cox", "kaplan_meier", "--out", "folds.csv"]) == 0
+    assert "120 rows, 2 features, 80 events" in capsys.readouterr().out
+    features, y = rows[["age", "arm"]], (rows["died"], rows["months"])
+    expected = compare(["cox", "kaplan_meier"], features, y, entry=rows["late"], weight=rows["w"], n_folds=2).folds
+    np.testing.assert_allclose(pd.read_csv("folds.csv")["ibs"], expected["ibs"], rtol=1e-9)
+    assert main([*how, *more, "--models", "forest"]) == 1
+    assert "got entry; leave out entry or the model" in capsys.readouterr().err
+    rows.assign(died=np.where(np.isfinite(rows["up"]), 0, rows["died"])).to_csv("rows.csv", index=False)
+    between = ["--upper", "up", "--drop", "late", "w"]
+    assert main([*how, *between, "--models", "forest"]) == 1
+    said = capsys.readouterr().err
+    assert "or take softsurv's SoftSurvivalTree" in said
+    assert said.count("counts in the measures as censored") == 1
+
+
+def test_the_outcome_is_asked_for(trial, capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "trial.csv", "--time", "months"])
+    assert "the following arguments are required: --event (or --cause)" in capsys.readouterr().err

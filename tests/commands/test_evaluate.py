@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from oracles.trial import OUTCOME, QUICK, make_table
@@ -46,7 +47,8 @@ def test_measures_on_rows_of_the_fit_are_called_so(trial, model, capsys):
     capsys.readouterr()
     for command in (["evaluate", "part", "trial.csv"], ["report", "part", "trial.csv", "--bootstrap", "20"]):
         assert main(command) == 0
-        assert "whole table of the fit, the model was trained on 60 of its 80 rows" in capsys.readouterr().err
+        assert "whole table of the fit: the model was trained on 60 of its 80 rows" in capsys.readouterr().err
+    assert "This is the whole table of the fit: the model was trained on 60 of its" in Path("report.html").read_text()
 
 
 def test_evaluating_where_no_pair_can_be_ordered(trial, model, capsys):

@@ -200,3 +200,16 @@ def test_ctrl_c_keeps_the_best_tree_so_far_and_ends_with_130(trial):
             break
     assert "interrupted after" in text
     assert load_model(trial / "m").report_.status == "interrupted"
+
+
+def test_a_model_whose_held_out_rows_cannot_be_measured_is_saved(trial, capsys):
+    """As where inspections tell of every event only that it lies between two of them."""
+    rows = make_table().assign(up=lambda t: np.where(t["died"] == 1, t["months"] + 5, np.inf), died=0)
+    rows.to_csv("rows.csv", index=False)
+    how = [*OUTCOME, "--upper", "up", "--drop", "id", "status", "--test-size", "0.25"]
+    assert main(["fit", "rows.csv", *how, *QUICK, "--leaf", "weibull", "--out", "m"]) == 0
+    said = capsys.readouterr().err
+    assert "the rows held out were not measured: every event is known only to lie in an interval" in said
+    assert load_model("m").depth_ == 1
+    assert main(["evaluate", "m", "rows.csv"]) == 1
+    assert "judge a soft tree by tree.log_likelihood(data)" in capsys.readouterr().err

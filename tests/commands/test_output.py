@@ -74,16 +74,29 @@ def test_the_note_says_what_was_measured():
 
 def test_a_data_set_in_one_line():
     assert data_line(small(name="trial")) == (
-        "trial: 4 rows, 2 features, 3 events (25 % censored), times 1 to 8, median 3, 1 missing values"
+        "trial: 4 rows, 2 features, 3 events (25 % censored), times 1 to 8, median 3, 1 missing value"
     )
     assert data_line(small()).startswith("data: 4 rows")
+
+
+def test_events_in_intervals_and_late_entries_are_counted_in_the_line():
+    """An event in an interval is no censoring, and the share of censored rows says so."""
+    rows = survival_data(
+        pd.DataFrame({"age": [50.0, 51.0, 70.0, 71.0]}),
+        time=[1.0, 2.0, 4.0, 8.0],
+        event=[False, True, False, False],
+        upper=[3.0, np.inf, np.inf, np.inf],
+        entry=[0.0, 1.0, 0.0, 0.0],
+    )
+    assert "2 events, 1 within an interval (50 % censored)" in data_line(rows)
+    assert data_line(rows).endswith(", 1 late entry")
 
 
 def test_causes_and_subjects_are_counted_in_the_line():
     X = pd.DataFrame({"age": [50.0, 51.0, 70.0]})
     rows = survival_data(X, start=[0, 2, 0], stop=[2, 5, 4], cause=["", "seal", ""], id=["a", "a", "b"])
     assert data_line(rows) == (
-        "data: 3 rows of 2 subjects, 1 features, 1 events (50 % of subjects without event), times 4 to 5, "
+        "data: 3 rows of 2 subjects, 1 feature, 1 event (50 % of subjects without event), times 4 to 5, "
         "median 4.5, causes seal (1)"
     )
 

@@ -88,6 +88,13 @@ def optimal(gbsg2):
 
 
 @pytest.fixture(scope="session")
+def large(gbsg2):
+    """An optimal tree of more leaves than stand side by side."""
+    tree = OptimalSurvivalTree(max_depth=4, max_leaves=13, min_samples_leaf=12).fit(gbsg2.train)
+    return SimpleNamespace(train=gbsg2.train, test=gbsg2.test, tree=tree)
+
+
+@pytest.fixture(scope="session")
 def uneven(mixed):
     """An optimal tree with leaves at several levels, on numbers, categories and missing values."""
     settings = {"objective": "ibs", "max_depth": 4, "max_leaves": 5, "min_samples_leaf": 10}

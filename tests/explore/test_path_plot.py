@@ -89,4 +89,5 @@ def test_no_bar_lies_on_both_sides_of_a_threshold_and_imputed_rows_are_told():
         ends = np.array([(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches if bar.get_height()])
         assert ((ends[:, 1] <= edge + 1e-9) | (ends[:, 0] >= edge - 1e-9)).all()
         assert sum(bar.get_height() for bar in ax.patches) == 300
+        assert max(bar.get_height() for bar in ax.patches) < 0.95 * ax.get_ylim()[1]  # the words stand above
         assert [text.get_text() for text in ax.texts] == [f"40 missing: taken as {X['age'].mean():.4g}"]

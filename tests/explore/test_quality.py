@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.explore.quality import brier_frame, calibration_curves, own_survival, sensitive_rows
+from softsurv.explore.quality import brier_frame, calibration_curves, default_horizons, own_survival, sensitive_rows
 from softsurv.metrics import brier_score, d_calibration, relative_integrated_brier_score
 from softsurv.metrics.brier import mean_of_known
 from softsurv.nonparametric import kaplan_meier
@@ -91,3 +92,61 @@ def test_the_sensitive_group_is_found_by_name(mixed, gbsg2):
         sensitive_rows(mixed.data, "x")
     with pytest.raises(InvalidSurvivalDataError, match="data must hold a group"):
         sensitive_rows(gbsg2.test)
+
+
+@pytest.fixture(scope="module")
+def at_once(gbsg2):
+    """Held-out rows, every tenth of which has its event at time 0."""
+    data = gbsg2.test
+    first = torch.arange(data.n) % 10 == 0
+    return data._derive({"time": torch.where(first, 0.0, data.time), "event": first | data.event})
+
+
+def test_events_at_time_zero_count_as_in_evaluate(gbsg2, at_once):
+    tree, floor = gbsg2.tree, gbsg2.tree.time_floor_
+    lifted = at_once._derive({"time": torch.where(at_once.time > 0, at_once.time, floor)})
+    assert default_horizons(tree, at_once).min() >= floor
+    np.testing.assert_array_equal(own_survival(tree, at_once), own_survival(tree, lifted))
+    for frame in (brier_frame({"tree": tree}, at_once, n_times=100), brier_frame({"tree": tree}, lifted, n_times=100)):
+        times = frame.index.to_numpy()
+        mean = np.trapezoid(frame["tree"], times) / (times[-1] - times[0])
+        assert mean == pytest.approx(tree.evaluate(at_once)["ibs"])
+    (found, test), (expected, same) = (
+        calibration_curves(tree, rows, np.array([floor, 500.0])) for rows in (at_once, lifted)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.observed, other.observed)
+    assert test.statistic == same.statistic
+
+
+def test_weights_count_as_repeated_rows(gbsg2):
+    tree, data = gbsg2.tree, gbsg2.test
+    times = torch.arange(data.n) % 3 + 1
+    weighted, repeated = data._derive({"weight": times.double()}), data.take(np.repeat(np.arange(data.n), times))
+    one, other = (brier_frame({"tree": tree}, rows) for rows in (weighted, repeated))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+    (found, test), (expected, same) = (
+        calibration_curves(tree, rows, np.array([900.0]), 1) for rows in (weighted, repeated)
+    )
+    for name in ("predicted", "observed", "lower", "upper"):
+        np.testing.assert_allclose(getattr(found[0], name), getattr(expected[0], name), rtol=1e-9)
+    np.testing.assert_allclose(test.shares, same.shares)
+    doubled = calibration_curves(tree, data._derive({"weight": 2.0 * times.double()}), np.array([900.0]), 1)[1]
+    assert doubled.p_value == pytest.approx(test.p_value)
+
+
+def test_late_entries_are_compared_from_their_entry_on(gbsg2):
+    tree, data = gbsg2.tree, gbsg2.test
+    late = data._derive({"entry": torch.where(torch.arange(data.n) % 2 == 0, 0.5 * data.time, 0.0)})
+    own = own_survival(tree, late)
+    for k in range(0, data.n, 50):
+        at = [float(late.time[k])]
+        single = tree.predict_conditional_survival(data.X.iloc[[k]], after=float(late.entry[k]), times=at)
+        assert own[k] == pytest.approx(single[0, 0], rel=1e-9)
+    curve = calibration_curves(tree, late, np.array([900.0]), 1)[0][0]
+    observed = kaplan_meier(data.time.numpy(), data.event.numpy(), entry=late.entry.numpy())
+    assert curve.observed[0] == pytest.approx(float(observed(900.0)))
+    frame = brier_frame({"tree": tree}, late, n_times=100)
+    known = frame[frame["tree"].notna()]
+    mean = np.trapezoid(known["tree"], known.index) / (known.index[-1] - known.index[0])
+    assert mean == pytest.approx(tree.evaluate(late)["ibs"])

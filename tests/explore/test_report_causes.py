@@ -82,3 +82,12 @@ def test_rows_at_risk_have_a_concordance_with_its_interval(tree, data):
     assert high >= result["harrell_c"] - 5e-4
     for name, found in result["causes"].items():
         assert cells(section, name) == [str(found["events"]), f"{found['concordance']:.3f}", "-"]
+
+
+def test_one_curve_for_all_is_weighted_as_the_trees(tree, data):
+    rows = data._derive({"weight": 1.0 + (data.time > data.time.median())})
+    grid = np.linspace(*tree.evaluate(rows)["range"], tree.evaluate(rows)["n_times"])
+    time, codes, weight = rows.time.numpy(), rows.cause.numpy(), rows.weight.numpy()
+    common = np.broadcast_to(aalen_johansen(time, codes, weight).of_cause(1)(grid), (data.n, grid.size))
+    null = integrated_brier_score_incidence(time, codes, common, grid, tree.censoring_, 1, weight=weight)
+    assert cells(cause_quality(tree, rows), data.cause_names[0])[-1] == f"{null:.3f}"

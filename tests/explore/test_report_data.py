@@ -41,11 +41,18 @@ def test_causes_and_subjects_have_rows_of_their_own():
 
 def test_levels_and_features_beyond_a_number_are_counted():
     frame = pd.DataFrame({f"x{k}": [float(k), 1.0] * 5 for k in range(MAX_FEATURES + 3)})
-    frame["x0"] = list("abcdefghij")
+    frame["x0"], frame["x1"] = list("abcdefghij"), list("aabcdefghi")
     section = data_section(SurvivalData(frame, np.arange(1.0, 11.0), np.ones(10, bool)), None)
     assert "3 more features are not listed." in section
-    assert rows_of(section)["x0"][2].endswith(", 4 more")
+    assert rows_of(section)["x0"][2] == "10 values, each once"
+    assert rows_of(section)["x1"][2].endswith(", 3 more")
     assert f"x{MAX_FEATURES}" not in rows_of(section)
+
+
+def test_a_rare_level_is_not_said_to_be_none():
+    frame = pd.DataFrame({"arm": ["new"] * 399 + ["old"]})
+    section = data_section(SurvivalData(frame, np.arange(1.0, 401.0), np.ones(400, bool)), None)
+    assert rows_of(section)["arm"][2] == "new 100%, old &lt;1%"
 
 
 def test_a_column_without_known_numbers_has_no_spread():

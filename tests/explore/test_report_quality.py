@@ -43,7 +43,7 @@ def test_calibration_compares_with_kaplan_meier_of_all_rows(gbsg2):
     section = calibration_section(gbsg2.tree, gbsg2.test, None)
     curve = kaplan_meier(gbsg2.test.time.numpy(), gbsg2.test.event.numpy())
     found = re.findall(r'<th scope="row">(\S+) days</th>(.*?)</tr>', section)
-    for horizon, (shown, cells) in zip(default_horizons(gbsg2.test), found, strict=True):
+    for horizon, (shown, cells) in zip(default_horizons(gbsg2.tree, gbsg2.test), found, strict=True):
         assert float(shown) == pytest.approx(horizon, rel=1e-3)
         rows, groups, predicted, observed = map(float, re.findall(r"<td[^>]*>(.*?)</td>", cells))
         assert rows == gbsg2.test.n
@@ -60,3 +60,5 @@ def test_events_in_intervals_are_not_measured(gbsg2):
     for section in (quality_section(gbsg2.tree, data, None, 20, 0), calibration_section(gbsg2.tree, data, None)):
         assert UNMEASURED in section
         assert "<table" not in section
+    mean = gbsg2.tree.log_likelihood(data).mean()
+    assert f"Mean log-likelihood of a row: {mean:.4g}." in quality_section(gbsg2.tree, data, None, 20, 0)

@@ -53,6 +53,7 @@ def test_every_leaf_that_rows_reach_has_a_section_with_its_numbers(which, reques
         else:
             assert re.search(rf"\b{n} rows?\b.*\b{events} events?\b", body)
             assert "rows at risk" in body
+            assert ("curves of single rows" in body) == view.soft
 
 
 def test_effects_stand_with_their_leaf_and_intervals(gbsg2, optimal):

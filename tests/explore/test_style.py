@@ -17,7 +17,9 @@ from softsurv.explore.style import (
     chance,
     escaped,
     in_xml,
+    key_beside,
     literal_text,
+    new_axes,
     read_data,
     risk_styles,
     series_marker,
@@ -27,6 +29,7 @@ from softsurv.explore.style import (
     takes_tables,
     time_label,
     unit_of,
+    with_room_for_key,
     with_unit,
 )
 
@@ -152,3 +155,17 @@ def test_tables_are_read_by_names_or_as_the_tree_was_fitted():
         seen(tree)
     assert takes_tables(lambda tree, data=None: data)(tree) is None
     assert list(inspect.signature(seen).parameters) == ["tree", "data", "more", "other", "time", "event"]
+
+
+def test_a_key_of_many_entries_has_columns_that_fit_beside_the_axes():
+    """With one column of 32 lines a layout gives up, and the axes overlap the key."""
+    assert with_room_for_key(8) == (6.4, 4.2)
+    ax = new_axes(None, *with_room_for_key(32))
+    for k in range(32):
+        ax.plot([0, 1], [k, k], label=f"leaf {k}: n = 1000")
+    key_beside(ax, 4, "lowest risk first")
+    ax.figure.canvas.draw()
+    key, frame = ax.get_legend().get_window_extent(), ax.figure.bbox
+    assert key.y0 >= frame.y0
+    assert key.x1 <= frame.x1
+    assert ax.get_window_extent().width > 0.4 * frame.width

@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 from softsurv import OptimalSurvivalTree
 from softsurv.explore import plot_tree, plot_tree_parts
+from softsurv.explore.tree_plot import LEAF_WIDTH, MOST_ACROSS
+from softsurv.explore.view import tree_view
 
 
 def axes():
@@ -42,11 +44,11 @@ def test_the_key_of_a_tree_is_where_a_page_begins_and_names_what_is_drawn(gbsg2,
     assert steps.get_window_extent().x0 - axes.get_window_extent().x0 < 0.1 * axes.get_window_extent().width
 
 
-@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump", "optimal", "uneven"])
+@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump", "optimal", "uneven", "large"])
 def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
     subject = request.getfixturevalue(which)
     data = getattr(subject, "data", None) or subject.test
-    drawn = [plot_tree(subject.tree, data, time_unit="days")]
+    drawn = [plot_tree(subject.tree, data, time_unit="days", sideways=sideways) for sideways in (None, True)]
     drawn += plot_tree_parts(subject.tree, data, most_leaves=3, time_unit="days")
     for ax in drawn:
         found, frame = boxes(ax), ax.figure.bbox
@@ -58,6 +60,19 @@ def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
                 (box.y0 >= frame.y0 - 1, box.y1 <= frame.y1 + 1),
             )
             assert all(across + down), f"{kind} {name!r} is cut"
+
+
+def test_a_large_tree_is_as_wide_as_a_page(large):
+    """One line for each leaf, from the lower risk down, as its view orders them."""
+    ax = plot_tree(large.tree, large.test)
+    n = tree_view(large.tree).n_leaves
+    assert n > MOST_ACROSS
+    assert ax.figure.get_figwidth() < 12
+    tops = [panel.get_position().y1 for panel in ax.child_axes]
+    order = [int(leaf) for leaf in np.argsort(np.negative(tops))]
+    assert order == list(tree_view(large.tree).order)
+    across = plot_tree(large.tree, large.test, sideways=False)
+    assert across.figure.get_figwidth() == pytest.approx(n * LEAF_WIDTH)
 
 
 def test_the_key_tells_predicted_from_observed_also_with_two_leaves(gbsg2):

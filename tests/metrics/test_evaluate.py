@@ -121,3 +121,9 @@ def test_undefined_measures_are_an_error(fold, time, event):
     train = fold(0)
     with pytest.raises(NoComparablePairsError):
         evaluate(train.time, train.event, time, event, lambda times: np.zeros((3, times.size)))
+
+
+def test_events_in_intervals_alone_leave_nothing_to_measure():
+    time, upper = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, np.inf])
+    with pytest.raises(NoComparablePairsError, match=r"judge a soft tree by tree\.log_likelihood"):
+        evaluate(time, time > 0, time, time < 0, lambda at: np.zeros((3, len(at))), upper=upper)

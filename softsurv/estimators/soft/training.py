@@ -144,10 +144,17 @@ def rule_tree(order: Order) -> Made:
         warn(
             f"{how_it_ended('the choice of a tree', report.status)} with {len(fitted.table())} "
             "settings compared"
-            + ("" if report.status is Status.INTERRUPTED else "; raise time_limit, or give depth and leaf"),
+            + ("" if report.status is Status.INTERRUPTED else f"; raise time_limit{_what_to_give(parameters)}"),
             ConvergenceWarning,
         )
     return Made(fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances)
+
+
+def _what_to_give(parameters: SoftParameters) -> str:
+    """The arguments that leave less to choose, of those not given."""
+    nothing: dict[str, Any] = {"depth": None, "leaf": "auto", "l2": None, "shrinkage": None}
+    left = [name for name, value in nothing.items() if getattr(parameters, name) == value][:2]
+    return f", or give {' and '.join(left)}" if left else ""
 
 
 def dense_tree(order: Order) -> Made:

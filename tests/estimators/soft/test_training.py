@@ -143,6 +143,19 @@ def test_a_time_limit_holds_for_the_choice_too(rows):
     assert tree.depth_ == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({}, ", or give depth and leaf$"),
+        ({"depth": 1, "leaf": "weibull"}, ", or give l2 and shrinkage$"),
+        ({"depth": 1, "leaf": "weibull", "l2": 1.0}, ", or give shrinkage$"),
+    ],
+)
+def test_a_choice_that_ends_early_asks_for_what_is_not_given(rows, given, advice):
+    with pytest.warns(ConvergenceWarning, match=f"settings compared; raise time_limit{advice}"):
+        SoftSurvivalTree(device="cpu", time_limit=0.0, max_terms=1, **given).fit(*rows)
+
+
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
 def test_ctrl_c_keeps_the_best_so_far(rows, monkeypatch):
     class Interrupted(StopSignal):

@@ -1,0 +1,125 @@
+"""A tree of many leaves as a picture that grows downwards: rules indented on the left, a line for each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softsurv.explore.curves import RowCurves
+from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
+from softsurv.explore.style import INK, MUTED, RULE_FILL, time_label
+from softsurv.explore.tree_layout import FONT, wrapped
+from softsurv.explore.view import TreeView, ViewNode
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHARACTERS = 36
+"""Of a line of a rule, at most."""
+
+LETTER = 0.58 * FONT / 72
+"""Inches: width of a character, at most on average."""
+
+INDENT, TRUNK, GAP, PANEL_WIDTH, NUMBERS, HEAD, FOOT = 0.55, 0.14, 0.35, 1.7, 2.3, 0.5, 0.5
+"""Inches: indent of a level; from the left of a box to the line below it; room left of the panels;
+width of a panel and of the numbers beside it; room for the key and for the labels of the lowest panel."""
+
+PANEL_HEIGHT, BETWEEN, WORD = 0.38, 0.16, (0.05, 0.3)
+"""Inches: height of a panel, the room between two lines of the picture, and where "yes" and "no" stand on an edge."""
+
+
+@dataclass(frozen=True)
+class PlacesDown:
+    """PlacesDown in inches from the upper left corner."""
+
+    x: dict[int, float]  # left of each rule
+    y: dict[int, float]  # middle of each rule and leaf
+    lines: dict[int, list[str]]  # of each rule
+    panels: float  # left of the panels
+    width: float
+    height: float
+
+
+def places_of(view: TreeView, max_terms: int) -> PlacesDown:
+    """A line for each leaf; a rule between the last leaf of its upper side and the first of its lower side."""
+    lines = {node.index: _lines(node, max_terms) for node in view.branches}
+    most = max((len(text) for text in lines.values()), default=1)
+    row = max(PANEL_HEIGHT, (1.25 * most + 0.7) * FONT / 72) + BETWEEN
+    place = {view.leaf_node(leaf).index: k for k, leaf in enumerate(view.order or view.leaves)}
+    first, last = dict(place), dict(place)
+    y = {index: HEAD + (k + 0.5) * row for index, k in place.items()}
+    for node in reversed(view.nodes):  # children before their parents
+        if node.leaf < 0:
+            upper, lower = sorted((node.left, node.right), key=first.__getitem__)
+            first[node.index], last[node.index] = first[upper], last[lower]
+            y[node.index] = HEAD + (last[upper] + 1) * row
+    x = {node.index: node.level * INDENT for node in view.branches}
+    ends = (x[k] + LETTER * max(map(len, text)) + 0.1 for k, text in lines.items())
+    panels = max(ends, default=0.0) + GAP
+    return PlacesDown(x, y, lines, panels, panels + PANEL_WIDTH + NUMBERS, HEAD + view.n_leaves * row + FOOT)
+
+
+def _lines(node: ViewNode, max_terms: int) -> list[str]:
+    assert node.split is not None
+    return wrapped(node.split.text(max_terms, name_limit=CHARACTERS - 8), CHARACTERS)
+
+
+def draw_sideways(
+    ax: Axes, view: TreeView, curves: Sequence[RowCurves], drawing: Drawing, later: frozenset[int] = frozenset()
+) -> Axes:
+    """Rules, edges and panels on axes of the size that `places_of` says; ``later`` as in `draw_tree`."""
+    place = places_of(view, drawing.max_terms)
+    ax.set(xlim=(0, place.width), ylim=(place.height, 0))
+    ax.set_axis_off()
+    for node in view.nodes:
+        _draw_edge(ax, view, node, place)
+    for index, lines in place.lines.items():
+        _draw_rule(ax, place.x[index], place.y[index], lines)
+    order = view.order or view.leaves
+    for one in curves:
+        panel = _draw_leaf(ax, place.y[view.leaf_node(one.leaf).index], one, place, drawing)
+        if one.leaf in later:
+            panel.set_facecolor(RULE_FILL)
+        if one.leaf == order[0]:
+            panel.set_yticks([0, 1], ["0", "1"])
+            panel.set_title("Survival", fontsize=8, loc="left", pad=2)
+        if one.leaf == order[-1]:
+            panel.tick_params(labelbottom=True)
+            panel.set_xlabel(time_label(drawing.data, drawing.time_unit), fontsize=8, labelpad=2)
+    draw_key(ax, drawing, curves, "above", place.width)
+    return ax
+
+
+def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: PlacesDown) -> None:
+    """Down or up from the parent, then to the right, with the answer on the line."""
+    if node.parent < 0:
+        return
+    parent, y = view.nodes[node.parent], place.y[node.index]
+    trunk = place.x[parent.index] + TRUNK
+    end = place.panels - 0.2 if node.leaf >= 0 else place.x[node.index]
+    how: dict[str, Any] = {"color": MUTED, "linewidth": 1.1, "zorder": 1, "solid_joinstyle": "round"}
+    ax.plot([trunk, trunk, trunk + WORD[0]], [place.y[parent.index], y, y], **how)
+    ax.plot([trunk + WORD[1], end], [y, y], **how)
+    word = "yes" if parent.left == node.index else "no"
+    ax.text(trunk + sum(WORD) / 2, y, word, ha="center", va="center", fontsize=FONT - 0.5, color=MUTED)
+
+
+def _draw_rule(ax: Axes, x: float, y: float, lines: list[str]) -> None:
+    """A rule in its box."""
+    box = {"boxstyle": "round,pad=0.35", "facecolor": RULE_FILL, "edgecolor": MUTED, "linewidth": 0.8}
+    left = x + 0.35 * FONT / 72
+    ax.text(left, y, "\n".join(lines), ha="left", va="center", fontsize=FONT, color=INK, zorder=3, bbox=box)
+
+
+def _draw_leaf(ax: Axes, y: float, one: RowCurves, place: PlacesDown, drawing: Drawing) -> Axes:
+    """Curves of a leaf, with its numbers to the right."""
+    at = place.panels / place.width, 1 - (y + PANEL_HEIGHT / 2) / place.height
+    panel = ax.inset_axes((*at, PANEL_WIDTH / place.width, PANEL_HEIGHT / place.height))
+    panel.tick_params(labelsize=7.5, length=2.5, pad=2, labelbottom=False)
+    panel.locator_params(axis="x", nbins=4)
+    rows, middle = draw_curves(panel, one, drawing)
+    panel.set_yticks([])
+    words = f"{drawing.titles[one.leaf]}: {rows}" + (f"\n{middle}" if middle else "")
+    ax.text(place.panels + PANEL_WIDTH + 0.1, y, words, ha="left", va="center", fontsize=7.5, color=INK)
+    return panel
