@@ -26,6 +26,7 @@ from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.shared.checks import rows_for_a_leaf
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree, warn_unless_proven
 from softsurv.estimators.shared.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
+from softsurv.estimators.shared.tags import TakesAnyTable
 from softsurv.exact.memory import bytes_of_frame
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch, HardTree
@@ -80,7 +81,7 @@ class SeparableObjective(Protocol):
         ...
 
 
-class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
+class SeparableTree(TakesAnyTable, ExactTree, TreeArguments, BaseEstimator):
     """Base of the optimal trees for separable objectives.
 
     The ``fit`` of a subclass reads its arguments, builds a `SeparableObjective` and hands it to :meth:`_solve`.
@@ -202,13 +203,6 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         self.label_ = np.array(meta["label"])
         self.leaf_weight_ = arrays["leaf_weight"]
         self._restore_own(meta["own"])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
 
 def in_data_units(

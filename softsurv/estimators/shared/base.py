@@ -26,6 +26,7 @@ from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
+from softsurv.estimators.shared.tags import TakesAnyTable
 from softsurv.estimators.shared.training_data import TrainingData
 from softsurv.estimators.shared.training_rows import (
     held_out_rows,
@@ -36,7 +37,7 @@ from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import log_time_simpson
 
 
-class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, BaseEstimator):
+class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
 
     # -- hooks ---------------------------------------------------------------------------------------------------
