@@ -113,7 +113,7 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
         "--choice-rows",
         metavar="N",
         type=_whole_or_word,
-        help="rows at most on which settings are compared, or none: all (default: 20000)",
+        help="rows at most on which settings are compared, or none: all (default: 5000 to 20000)",
     )
     group.add_argument("--prefer", metavar="NAME", help="of equals: tree (default), or simplest: a single leaf")
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")

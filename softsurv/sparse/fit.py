@@ -144,7 +144,7 @@ def fit_rules(
     seed: int = 0,
     say: Say | None = None,
     counts: FloatArray | None = None,
-    choice_rows: int | None = None,
+    choice_rows: int | str | None = None,
 ) -> SparseFit:
     """Choose and train a tree of rules.
 
@@ -165,8 +165,8 @@ def fit_rules(
         Called with a name of what was tried, the number of its candidates, and the number of all candidates.
     counts : ndarray (K,), optional
         Factor of each cause in the rules and in the choice, 1 by default.
-    choice_rows : int, optional
-        Of more rows a sample of about so many is compared on (`to_choose_on`).
+    choice_rows : int, "auto" or None
+        Of more rows settings are compared on a sample of about so many (`to_choose_on`).
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     look_before_fitting(data.n, data.x.shape[1], machine.budget)

@@ -22,6 +22,10 @@ from softsurv.sparse.prefer import Trial
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
 
+CHOICE_ROWS, FEWEST_ROWS, CHOICE_CELLS = 20_000, 5_000, 600_000
+"""By default settings are compared on so many rows at most, and so few at least that these times the encoded features
+are at most so many: what a comparison takes grows with both."""
+
 EVENT_SHARE = 0.2
 """A sample of n rows has at least this times n events, or it is larger: where events are rare, censored rows tell
 little, and a sample of so many rows would hold too few events to compare settings."""
@@ -33,13 +37,15 @@ NEARLY_ALL = 0.8
 """Of a table that is hardly larger all rows are taken."""
 
 
-def to_choose_on(data: SurvivalData, most: int | None, seed: int) -> SurvivalData:
+def to_choose_on(data: SurvivalData, most: int | str | None, seed: int) -> SurvivalData:
     """A sample of about ``most`` rows, or the data themselves where these are few or ``most`` is None.
 
-    The share of events is that of the data, and subjects are whole.
+    The share of events is that of the data, and subjects are whole. "auto": see `CHOICE_ROWS`.
     """
     if most is None or data.n_failed_subjects < 2:
         return data
+    if isinstance(most, str):
+        most = min(CHOICE_ROWS, max(FEWEST_ROWS, CHOICE_CELLS // max(data.X.shape[1], 1)))
     share = max(most / data.n, EVENT_SHARE * most / data.n_failed_subjects)
     return data if share > NEARLY_ALL else data.split(share, seed)[1]
 

@@ -16,7 +16,7 @@ from softsurv.sparse.causes import fit_causes
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.folds import Grid
 from softsurv.sparse.prefer import best_of
-from softsurv.sparse.sample import EVENT_SHARE, on_all_rows, to_choose_on
+from softsurv.sparse.sample import CHOICE_CELLS, CHOICE_ROWS, EVENT_SHARE, FEWEST_ROWS, on_all_rows, to_choose_on
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of, penalties_of
 
@@ -56,6 +56,15 @@ def test_few_rows_are_all_taken(data):
     assert to_choose_on(data, 4000, 0) is data
     assert to_choose_on(data, 3500, 0) is data  # nearly all
     assert to_choose_on(data, 1_000_000, 0) is data
+
+
+def test_by_default_fewer_rows_are_compared_on_where_features_are_many(data):
+    many = data.take(np.tile(np.arange(ROWS), 8))
+    assert to_choose_on(many, "auto", 0).n == CHOICE_ROWS
+    wide = pd.DataFrame(np.tile(many.x.numpy(), (1, 20)), columns=[f"x{k}" for k in range(60)])
+    assert to_choose_on(many.with_features(wide), "auto", 0).n == CHOICE_CELLS // 60
+    wider = pd.concat([wide.add_prefix(f"{k}_") for k in range(3)], axis=1)
+    assert to_choose_on(many.with_features(wider), "auto", 0).n == FEWEST_ROWS
 
 
 def test_where_events_are_rare_the_sample_is_larger():
@@ -164,6 +173,6 @@ def test_causes_are_settled_on_the_sample():
 
 def test_what_is_no_number_of_rows_is_refused():
     X, event, time = table(100)
-    for wrong in (0, 999, 1500.5, "all", True):
+    for wrong in (0, 999, 1500.5, "all", True):  # and "auto" is right
         with pytest.raises(InvalidParameterError, match="choice_rows must be"):
             SoftSurvivalTree(choice_rows=wrong).fit(X, (event, time))

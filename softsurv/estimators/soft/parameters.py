@@ -81,7 +81,7 @@ class SoftParameters:
     random_state: int | None
     preprocess: bool
     progress: bool
-    choice_rows: int | None
+    choice_rows: int | str | None
     cause_weights: Any = None
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class SoftParameters:
         whole("n_restarts", self.n_restarts, 1)
         if self.max_iter is not None:
             whole("max_iter", self.max_iter, 1)
-        if self.choice_rows is not None:
+        if self.choice_rows not in (None, "auto"):
             whole("choice_rows", self.choice_rows, LEAST_CHOICE_ROWS)
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:

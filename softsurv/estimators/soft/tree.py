@@ -90,10 +90,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         With competing causes: the weight of each in the splits and in their choice, by name or code; a cause that is
         not named has the weight 0. Or the one cause of interest. By default all weigh the same. The leaves hold every
         cause in any case.
-    choice_rows : int, optional
+    choice_rows : int, None or "auto"
         Most rows on which settings are compared. Of a larger table a sample of about so many is taken, with the share
         of events of the table, or a larger one where events are rarer than one in five; the tree of the best setting is
-        trained on all rows. None: all rows are compared on.
+        trained on all rows. "auto": 20,000, or 600,000 over the number of encoded features, but at least 5,000. None:
+        settings are compared on all rows.
 
     Attributes
     ----------
@@ -157,7 +158,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     preprocess: bool = True
     progress: bool = False
     cause_weights: Any = None
-    choice_rows: int | None = 20_000
+    choice_rows: int | str | None = "auto"
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(
