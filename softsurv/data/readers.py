@@ -118,6 +118,8 @@ def survival_data(
     of_rows = _has_row_names(X)
     columns = {key: _resolve(frame, value, key, of_rows) for key, value in given.items() if value is not None}
     if "event" in columns:
+        if len(cause_names):
+            raise InvalidSurvivalDataError("cause_names name the codes of a cause; pass cause= in the place of event=")
         _refuse_swap(columns["event"], columns["time"])
     else:
         with naming_subjects(columns.get("subject")):

@@ -272,3 +272,8 @@ def test_an_index_says_nothing_about_rows_without_names(table):
         assert data.time.tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(InvalidSurvivalDataError, match="an index that shares some rows with that of X and not all"):
         survival_data({"x": pd.Series([1.0, 2.0, 3.0])}, outcome)
+
+
+def test_names_of_causes_need_causes():
+    with pytest.raises(InvalidSurvivalDataError, match="cause_names name the codes of a cause; pass cause= in the"):
+        survival_data({"a": [1.0, 2.0]}, time=[1.0, 2.0], event=[True, False], cause_names=["death"])

@@ -26,9 +26,15 @@ def cause_weights(given: Any, names: tuple[str, ...]) -> FloatArray:
             f"cause_weights must map causes to weights, such as {{{names[0]!r}: 1.0}}, or name one, got {given!r}"
         )
     weights, asked = np.zeros(len(names)), dict[Any, float](given if isinstance(given, Mapping) else {given: 1.0})
+    known = dict[int, Any]()
     for cause, weight in asked.items():
         number("cause_weights", weight, 0.0)
-        weights[cause_code(cause, names) - 1] = weight
+        code = cause_code(cause, names)
+        if code in known:
+            raise InvalidParameterError(
+                f"cause_weights must weigh each cause once, got {known[code]!r} and {cause!r} for one; drop one of them"
+            )
+        known[code], weights[code - 1] = cause, weight
     if not weights.any():
         raise InvalidParameterError(f"cause_weights must be > 0 for some cause, got {given!r}")
     return weights

@@ -35,6 +35,7 @@ def test_one_kind_of_event_counts_once():
     [
         ([1.0, 2.0, 3.0], InvalidParameterError, r"must map causes to weights, such as \{'relapse': 1.0\}"),
         ({}, InvalidParameterError, "must be > 0 for some cause"),
+        ({"death": 1.0, 2: 3.0}, InvalidParameterError, "must weigh each cause once, got 'death' and 2 for one"),
         ({"death": 0.0}, InvalidParameterError, "must be > 0 for some cause"),
         ({"death": -1.0}, InvalidParameterError, "cause_weights must be a finite number >= 0, got -1"),
         ({"death": "much"}, InvalidParameterError, "cause_weights must be a finite number >= 0"),
