@@ -263,8 +263,9 @@ class FamilyTrials:
             models, loss = fit_causes(
                 stack, grown.leaf, n_leaves, penalties, grown.models, ROUGH, self.budget, self.fold.rows.counts
             )
-            best = int(loss.argmin())
-            return float(loss[best]), grown.rules[best], some(models, slice(best, best + 1))
+            (losses,) = on_host([loss])
+            best = int(losses.argmin())
+            return float(losses[best]), grown.rules[best], some(models, slice(best, best + 1))
 
         parts = stack_parts(self.problems[0], n_leaves, n_jobs=len(starts))
         _, rules, models = min(map_parts(found, parts, self.machine.at_once), key=lambda one: one[0])

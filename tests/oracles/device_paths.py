@@ -315,10 +315,10 @@ ON_HOST = "sparse/on_host.as_one"
 """The one way to the host where rules are sought and candidates are scored: one wait, whatever the tables."""
 
 ONCE = {
-    "trials.of_all_rows", "causes._hazards", "finish.soft_trees", "covariance.information", "lost.lost_likelihood",
+    "causes._hazards", "finish.soft_trees", "covariance.information", "lost.lost_likelihood",
     "fit.fit_rules",
 }  # fmt: skip
-"""Reads of one tree, when it is known: which fit is best, splits that change nothing, sharpness, standard errors."""
+"""Reads of one tree, when it is known: splits that change nothing, sharpness, standard errors."""
 
 
 ALL = (
