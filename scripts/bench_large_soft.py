@@ -6,9 +6,9 @@ Run from the repository root:
     OMP_NUM_THREADS=1 python scripts/bench_large_soft.py --rows 20000 --choice-rows 5000
 
 The tables are those of `bench_large_default.py`, with ten normal features. ``compared on``: ``choice_rows``, of which
-"auto" takes 20,000 here; "all" are all rows. Each fit runs in a process of its own with compiled kernels. Memory is what the resident
-memory of the process grows by at most during the fit. Measures are those of 20,000 other rows. What a fit goes beyond a
-time limit is measured by `bench_limits.py`.
+"auto" takes 20,000 here; "all" are all rows. Each fit runs in a process of its own with compiled kernels. Memory is
+what the resident memory of the process grows by at most during the fit. Measures are those of 20,000 other rows. What a
+fit goes beyond a time limit is measured by `bench_limits.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Choice on a sample where rows are many: settings are compared on some rows, the chosen tree is found on all.
+"""Settings are compared on a sample of a large table; the tree of the best setting is trained on all rows.
 
-Which family, size and penalties are best shows on some ten thousand rows; more make the comparison longer, and hardly
-another. Rules, thresholds and leaves gain by every row, and one tree is soon trained.
+Twenty thousand rows are enough to compare families, sizes and penalties: a comparison on more rows takes longer, and
+its tree predicts no better (`scripts/bench_large_soft.py`). The tree itself gains by every row.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
 
 CHOICE_ROWS, FEWEST_ROWS, CHOICE_CELLS = 20_000, 5_000, 600_000
-"""By default settings are compared on so many rows at most, and so few at least that these times the encoded features
-are at most so many: what a comparison takes grows with both."""
+"""Size of the default sample. It has `CHOICE_ROWS` rows. Where there are many encoded features it has fewer, so that
+rows times features is at most `CHOICE_CELLS`, but not fewer than `FEWEST_ROWS`."""
 
 EVENT_SHARE = 0.2
-"""A sample of n rows has at least this times n events, or it is larger: where events are rare, censored rows tell
-little, and a sample of so many rows would hold too few events to compare settings."""
+"""Where a smaller share of the rows had an event, the sample is larger: it holds as many events as a sample with this
+share would."""
 
 ALL_ROWS_SHARE = 0.3
 """Share of the time limit that is kept for the tree of all rows while settings are compared on a sample."""
 
 NEARLY_ALL = 0.8
-"""Of a table that is hardly larger all rows are taken."""
+"""All rows are taken where the sample would hold more than this share of them."""
 
 
 def to_choose_on(data: SurvivalData, most: int | str | None, seed: int) -> SurvivalData:
-    """A sample of about ``most`` rows, or the data themselves where these are few or ``most`` is None.
+    """A sample of about ``most`` rows, or the data themselves where they are few or ``most`` is None.
 
-    The share of events is that of the data, and subjects are whole. "auto": see `CHOICE_ROWS`.
+    The sample has the share of events of the data, and all rows of a subject. For "auto" see `CHOICE_ROWS`.
     """
     if most is None or data.n_failed_subjects < 2:
         return data

@@ -41,7 +41,7 @@ USUAL_TERMS = 3
 """Most features in a split by default: a reader cannot weigh more in his head."""
 
 LEAST_CHOICE_ROWS = 1000
-"""Fewer rows are compared no sooner, and say little of the settings."""
+"""Least ``choice_rows``: fewer rows say little about the settings."""
 
 MAX_RULE_DEPTH = 3
 
@@ -107,6 +107,10 @@ class SoftParameters:
         if self.max_iter is not None:
             whole("max_iter", self.max_iter, 1)
         if self.choice_rows not in (None, "auto"):
+            if isinstance(self.choice_rows, str):
+                raise InvalidParameterError(
+                    f'choice_rows must be "auto", None for all rows, or an integer, got {self.choice_rows!r}'
+                )
             whole("choice_rows", self.choice_rows, LEAST_CHOICE_ROWS)
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
