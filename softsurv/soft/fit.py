@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, warn
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport, Status
 from softsurv.soft.causes import make_problem_of_causes
@@ -22,7 +20,7 @@ from softsurv.soft.nodec import Progress
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
-from softsurv.soft.spline_start import spline_leaves, within_limits
+from softsurv.soft.spline_start import begin_spline_leaves
 from softsurv.soft.starts import counted_events, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
@@ -113,7 +111,7 @@ def fit_starts(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )
     if recipe.training.leaf_start == "spline" and depth:
-        stack = replace(stack, leaves=_spline_leaves(data, recipe, problem, stack.leaves))
+        stack = replace(stack, leaves=begin_spline_leaves(data, problem, depth, seeds, stack.leaves))
     trained = fit_stack(stack, recipe.training, machine, progress)
     best = int(trained.objective.argmin())
     ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
@@ -144,18 +142,6 @@ def trees_of_causes(
         build_tree(recipe.family, recipe.candidate.depth, routing, own, part.time_scale[0], x)
         for part, own in zip(problem.of_causes, problem.blocks(leaves), strict=True)
     )
-
-
-def _spline_leaves(data: SurvivalData, recipe: Recipe, problem: Problem, random: Tensor) -> Tensor:
-    """Leaves (S, L, Q + K) by Cox regression and least squares; random ones where these fail, as printed."""
-    seeds, depth = [recipe.seed + k for k in range(len(random))], recipe.candidate.depth
-    try:
-        parts = zip(data.by_cause(), problem.of_causes, problem.blocks(random), strict=True)
-        found = [within_limits(own, spline_leaves(part, own, depth, seeds), noise) for part, own, noise in parts]
-        return torch.cat(found, -1)
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
-        warn(f"the Cox regression that spline leaves begin at failed ({failure}); they begin at random", DataWarning)
-        return random
 
 
 def build_tree(

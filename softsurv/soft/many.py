@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -25,11 +25,12 @@ from softsurv.soft.causes import make_problem_of_causes
 from softsurv.soft.ended import Ended, form_of
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit import build_tree
-from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
+from softsurv.soft.fit_stack import Stack, StackedTree, fit_anchors, fit_stack, stack_of
 from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem, join_problems
 from softsurv.soft.recipe import Recipe
+from softsurv.soft.spline_start import begin_spline_leaves
 from softsurv.soft.stacked_starts import propose
 from softsurv.soft.starts import TrainingRows
 from softsurv.trees.soft_tree import SoftTree
@@ -168,6 +169,8 @@ def _fit_together(
     else:
         routing = _routing(rows, recipes, max(columns)).to(problem.design)
     stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
+    if first.training.leaf_start == "spline" and first.candidate.depth:
+        stack = _begin_at_curves(stack, rows, first, [tree.seed for tree in trees], columns)
     trained = fit_stack(stack, first.training, machine)
     spans = _spans([len(recipe.used_starts) for recipe in recipes])
     ended = Ended(trained, anchors, spans, len(rows), machine, began, form_of(stack, first.training))
@@ -197,8 +200,28 @@ def _spans(counts: Sequence[int]) -> list[slice]:
 
 
 def _unpadded(leaves: Tensor, own: int, columns: int) -> Tensor:
-    """Leaves (L, own + K) of a fold with its own columns, out of those (L, columns + K) of the stack."""
-    return torch.cat([leaves[:, :own], leaves[:, columns:]], 1)
+    """Leaves (..., own + K) of a fold with its own columns, out of those (..., columns + K) of the stack."""
+    return torch.cat([leaves[..., :own], leaves[..., columns:]], -1)
+
+
+def _padded(leaves: Tensor, own: int, columns: int) -> Tensor:
+    """The way back: the columns that a fold lacks have coefficients of zero."""
+    return torch.cat([pad(leaves[..., :own], (0, columns - own)), leaves[..., own:]], -1)
+
+
+def _begin_at_curves(
+    stack: Stack, rows: Sequence[TrainingRows], recipe: Recipe, seeds: Sequence[int], columns: Sequence[int]
+) -> Stack:
+    """The stack with the leaves of spline trees begun by each set of rows, in its own columns."""
+    found, most = [], max(columns)
+    like = {"dtype": stack.leaves.dtype, "device": stack.leaves.device}
+    for r, own, random in zip(rows, columns, stack.leaves.unflatten(0, (len(rows), -1)), strict=True):
+        problem = make_problem_of_causes(r.data, recipe.family, recipe.counts, **like)
+        blocks = stack.objective.problem.blocks(random)
+        leaves = torch.cat([_unpadded(block, own, most) for block in blocks], -1)
+        begun = begin_spline_leaves(r.data, problem, recipe.candidate.depth, seeds, leaves)
+        found.append(torch.cat([_padded(block, own, most) for block in problem.blocks(begun)], -1))
+    return replace(stack, leaves=torch.cat(found))
 
 
 def _joint_problem(rows: Sequence[TrainingRows], recipe: Recipe, machine: Machine) -> Problem:

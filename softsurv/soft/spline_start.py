@@ -11,6 +11,7 @@ from torch import Tensor
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.cox import fit_cox
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, warn
 from softsurv.numerics import EXP_LIMIT
 from softsurv.soft.problem import Problem
 from softsurv.soft.starts import presumed_outcomes
@@ -25,6 +26,23 @@ LEAST_SLOPE = 1e-3
 """Least coefficient of an increasing function, so that the slope is above zero and its logarithm finite."""
 
 LEAST_HAZARD = 1e-8
+
+
+def begin_spline_leaves(
+    data: SurvivalData,
+    problem: Problem,  # of these rows, and of all causes that count
+    depth: int,
+    seeds: Sequence[int],
+    random: Tensor,  # (S, L, C (Q + K))
+) -> Tensor:  # (S, L, C (Q + K))
+    """Leaves of each start by Cox regression and least squares; random ones where these fail, as printed."""
+    try:
+        parts = zip(data.by_cause(), problem.of_causes, problem.blocks(random), strict=True)
+        found = [within_limits(own, spline_leaves(part, own, depth, seeds), noise) for part, own, noise in parts]
+        return torch.cat(found, -1)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
+        warn(f"the Cox regression that spline leaves begin at failed ({failure}); they begin at random", DataWarning)
+        return random
 
 
 def spline_leaves(

@@ -9,6 +9,7 @@ from oracles.simulated import simulate
 
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards import get_family
+from softsurv.soft import paper
 from softsurv.soft.fit import fit_tree
 from softsurv.soft.many import alike, can_stack, fit_many
 from softsurv.soft.optimisers import LbfgsSettings
@@ -62,6 +63,17 @@ def test_each_recipe_is_fitted_as_alone(rows):
             assert fit.of_causes == (fit.tree,)
             assert len(fit.report.details["objectives"]) == len(one.used_starts)
     assert [one[0].together for one in found] == [6, 6, 2, 2]  # trees that trained together, of both sets
+
+
+@pytest.mark.parametrize("family", ["spline_po", "weibull"])
+def test_the_papers_trees_begin_where_they_begin_alone(family, rows):
+    """Spline leaves begin at Cox regressions of the rows, others at random; a set of rows may lack a column."""
+    narrow = TrainingRows(rows[0].data.with_features(rows[0].data.X.iloc[:, :-1]))
+    training = paper.training(family, "random", sweeps=1)
+    one = replace(recipe(family, depth=2), starts=("random",) * 2, training=training, l2_all=paper.L2, seed=7)
+    for row, fit in zip([narrow, rows[1]], fit_many([narrow, rows[1]], [one])[0], strict=True):
+        _, report = fit_tree(row.data, one, Machine(torch.device("cpu")))
+        assert fit.report.objective == pytest.approx(report.objective, rel=1e-5)
 
 
 def test_the_report_is_that_of_the_best_start(rows):

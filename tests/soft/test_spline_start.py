@@ -7,7 +7,7 @@ import torch
 from softsurv import SoftSurvivalTree
 from softsurv.errors import DataWarning
 from softsurv.hazards import get_family
-from softsurv.soft import fit
+from softsurv.soft import spline_start
 from softsurv.soft.problem import make_problem
 from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves, within_limits
 
@@ -64,7 +64,7 @@ def test_a_failing_cox_regression_is_said_and_leaves_begin_at_random(tools, monk
     def fails(*_):
         raise ArithmeticError("overflow")
 
-    monkeypatch.setattr(fit, "spline_leaves", fails)
+    monkeypatch.setattr(spline_start, "spline_leaves", fails)
     data = tools.simulate(60, 2)
     with pytest.warns(DataWarning, match="overflow.*begin at random"):
         SoftSurvivalTree(depth=1, leaf="spline_ph", preset="paper", device="cpu", max_iter=1).fit(data)
