@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, price_losses
 from softsurv.estimators.optimal.curve_choice import FoldTree, bytes_of_comparison, choose_curve
-from softsurv.estimators.optimal.fold_searches import FoldSearches
+from softsurv.estimators.optimal.fold_searches import FoldSearches, outcomes_of
 from softsurv.estimators.optimal.parameters import AUTO_DEPTH, OptimalParameters, most_leaves, score_of, size_limits
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, standard_error
@@ -99,12 +99,20 @@ class SizeChoice:
 
 
 def choose_size(
-    data: SurvivalData, binarizer: Binarizer, p: OptimalParameters, leaf: str, seed: int, timer: StopSignal, room: Room
+    data: SurvivalData,
+    order: IntArray,
+    binarizer: Binarizer,
+    p: OptimalParameters,
+    leaf: str,
+    seed: int,
+    timer: StopSignal,
+    room: Room,
 ) -> SizeChoice:
     """Try depths, numbers of leaves, costs per leaf and shrinkage within the limits on event-stratified folds.
 
-    The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
-    levels and leaf values are learned on the training part of each fold, whose one path of sizes serves all settings.
+    The rows are taken in their own ``order`` (N,) (`softsurv.data.canonical`), so that the folds depend on the content
+    alone. Cuts, levels and leaf values are learned on the training part of each fold, whose one path of sizes serves
+    all settings.
     """
     if data.n_failed_subjects < 2:
         raise InvalidSurvivalDataError(
@@ -114,7 +122,12 @@ def choose_size(
     n_folds = min(FOLDS, data.n_failed_subjects)
     n_columns = sum(len(column.splits) for column in binarizer.columns_)
     repeats = REPEATS if n_columns <= MANY_COLUMNS and data.n <= MANY_ROWS else 1
-    folds = [fold for repeat in range(repeats) for fold in data.folds(n_folds, seed + repeat)]
+    in_order = outcomes_of(data).take(order)
+    folds = [
+        (order[train], order[test])
+        for repeat in range(repeats)
+        for train, test in in_order.folds(n_folds, seed + repeat)
+    ]
     making = FoldSearches(data, binarizer, p, leaf, folds, room)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
@@ -305,8 +318,7 @@ def _with_curve(
 
     def folds() -> Iterator[FoldTree]:
         for number, tree in enumerate(trees):
-            search, held_out = making.fold(number)
-            yield FoldTree(search, tree, held_out.rows)
+            yield FoldTree.of(tree, *making.fold(number))  # no name here keeps the last one
 
     score = "concordance" if score_of(making.p) == "concordance" else "ibs"
     curve = choose_curve(folds(), choice.shrinkage, strengths, score, timer)

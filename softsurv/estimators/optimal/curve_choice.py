@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.leaves import held_out_losses, kaplan_meier_curves, leaf_curves
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import TreeSearch
@@ -41,6 +42,11 @@ class FoldTree(NamedTuple):
     tree: HardTree
     held_out: Rows
 
+    @classmethod
+    def of(cls, tree: HardTree, search: TreeSearch, held_out: HeldOutRows) -> FoldTree:
+        """With the rows of a fold's held-out part."""
+        return cls(search, tree, held_out.rows)
+
 
 def choose_curve(
     folds: Iterable[FoldTree], shrinkage: float, strengths: Sequence[float], score: str, stop: StopSignal
@@ -64,6 +70,7 @@ def choose_curve(
         if tried is None:
             return None
         losses.append(tried)
+        del fold  # the next one is made in its memory
     risks, *own = np.array(losses).T  # (F,) each
     best = int(np.argmin([one.mean() for one in own]))
     gained = risks - own[best]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
@@ -41,6 +42,7 @@ class FoldSearches:
         room: Room,
     ) -> None:
         self.data, self.binarizer, self.p, self.leaf, self.folds, self.room = data, binarizer, p, leaf, folds, room
+        self.outcomes = outcomes_of(data)
         self.kept: dict[int, tuple[TreeSearch, HeldOutRows]] = {}
         self.most = len(folds)  # to be kept
         self.last: tuple[int, tuple[TreeSearch, HeldOutRows]] | None = None  # to be made
@@ -82,11 +84,15 @@ class FoldSearches:
         with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
             warnings.simplefilter("ignore", DataWarning)
             fitted = Binarizer(**self.binarizer.get_params())
-            table, part = fitted.fit_filled(self.data.X.iloc[train], order=self.columns)[0], self.data.take(train)
+            frame, part = self.data.X.iloc[train], self.outcomes.take(train)
+            block = NumberBlock.of(frame)
+            table, _ = fitted.fit_filled(frame, order=self.columns, block=block)
             if self.p.level_sets:
                 add_level_orders(fitted, table, part)
-            search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf, self.room)
-            made = search, HeldOutRows(search, Rows.of(self.data.take(test), fitted))
+            rows = Rows.coded(part, fitted, table, block=block)
+            search = SEARCHES[self.p.objective](rows, self.p, self.leaf, self.room)
+            held_out = Rows.coded(self.outcomes.take(test), fitted, fitted.filled(self.data.X.iloc[test])[0])
+            made = search, HeldOutRows(search, held_out)
         size = search.held + bytes_of(search.rows, made[1].rows)
         if not self.kept:  # all folds are about as large
             free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # two copies while a fold is made
@@ -96,3 +102,8 @@ class FoldSearches:
         if len(self.kept) < self.most:
             self.kept[number] = made
         return made
+
+
+def outcomes_of(data: SurvivalData) -> SurvivalData:
+    """The same rows without their features, which many copies of rows do not need."""
+    return data.with_features(data.X.iloc[:, :0])

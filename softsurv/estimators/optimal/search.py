@@ -32,6 +32,7 @@ from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
 from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.search import Search
 from softsurv.exact.tree import CodeTree, SearchProgress, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
@@ -45,7 +46,8 @@ BINARY_COPIES = 3.5
 """The 0/1 columns of a search for the Brier score: as given, sorted by time, and while they are packed into bits."""
 
 KEPT_BYTES = 1e8
-"""A larger cache is not kept for the path of sizes, which is then found without it."""
+"""A larger cache is not kept for the path of sizes, which is then found without it; nor is a larger search while those
+of folds need room."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ class TreeSearch:
 
     def rest(self, room: float) -> None:
         """Keep at most so many bytes of what was found for the searches to come."""
+
+    def set_aside(self) -> None:
+        """Let go of what was made of the rows, until it is needed, where that is much."""
 
     @property
     @abstractmethod
@@ -149,13 +154,24 @@ class RelativeRiskSearch(TreeSearch):
             min_leaf=self.least,
             complexity=self.complexity,
         )
-        self.search = self.problem.search(room.left)
+        self._search: Search | None = self.problem.search(room.left)
         self.limits: tuple[int, int | None] = (0, 1)
+
+    @property
+    def search(self) -> Search:
+        """Over the rows; made anew where it was set aside."""
+        if self._search is None:
+            self._search = self.problem.search(self.room.left)
+        return self._search
 
     def ask(self, complexity: float) -> None:
         if complexity != self.complexity:
             self.complexity, self.problem = complexity, replace(self.problem, complexity=complexity)
-            self.search = self.problem.search(self.room.left)
+            self._search = None
+
+    def set_aside(self) -> None:
+        if self.held > KEPT_BYTES:
+            self._search = None
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
@@ -183,7 +199,7 @@ class RelativeRiskSearch(TreeSearch):
 
     @property
     def held(self) -> float:
-        return self.search.held
+        return 0.0 if self._search is None else self._search.held
 
     @property
     def needed(self) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -244,7 +243,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             search = self._search(rows, data, order, room)
             look_at_numbers(*data.X.shape)
         with timer:  # a Ctrl-C between two searches counts too
-            size = self._size(partial(data.take, order), search, timer)
+            size = self._size(data, order, search, timer)
             # whoever interrupted the cross-validation does not wait for the search
             seconds = 0.0 if timer.interrupted else timer.left
             with search_bar(self.progress) as bar:
@@ -279,7 +278,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         reference = None if self.reference is None else reference_curves(self.reference, data.take(order), order)
         return IbsSearch(rows, self, self.leaf_, room, reference)
 
-    def _size(self, in_order: Callable[[], SurvivalData], search: TreeSearch, timer: StopSignal) -> SizeChoice:
+    def _size(self, data: SurvivalData, order: IntArray, search: TreeSearch, timer: StopSignal) -> SizeChoice:
         """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
         search.room.check(search.needed + more)
@@ -289,8 +288,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
             share.end_unless(timer.seconds)  # a fold is read as long as the table was
-            data, room = in_order(), search.room.less(search.held)
-            size = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
+            search.set_aside()
+            room = search.room.less(search.held)
+            size = choose_size(data, order, self.binarizer_, self, self.leaf_, seed, share, room)
             self.leaf_ = size.leaf or self.leaf_
             search.shrinkage, self.selection_ = size.shrinkage, size.made
             search.ask(size.complexity)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
@@ -191,14 +191,14 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         timer = StopSignal(self.time_limit)
         with timer.reading():
             data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
-            rows, codes, names = self._rows(data)
+            rows, codes, names, order = self._rows(data)
             look_at_numbers(*data.X.shape)
         self.groups_ = names
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         room = Room(self.memory_limit).beside(data.X, rows)
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance), room)
-        size = self._size(lambda: data, search, timer)
+        size = self._size(data, order, search, timer)
         with search_bar(self.progress) as bar:
             found = search.best(size.depth, size.leaves, timer.left, bar)
         self._keep(rows, search, with_report(found, size.status, timer))
@@ -227,8 +227,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         if times.ndim != 1 or not times.size or not (np.isfinite(times) & (times > 0)).all():
             raise InvalidTimesError(f"horizon must be finite times > 0, got {self.horizon!r}")
 
-    def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Training rows, the group of each, and the names of the groups."""
+    def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any], IntArray]:
+        """Training rows, the group of each, the names of the groups, and the order of the rows."""
         if data.cause is not None or data.subject is not None:
             raise InvalidParameterError(
                 "a fair optimal tree takes one kind of event and one row for each subject; pass data.of_cause(...)"
@@ -240,7 +240,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         present, codes = np.unique(data.group.numpy()[order], return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
-        return rows, codes, np.array(data.group_names)[present]
+        return rows, codes, np.array(data.group_names)[present], order
 
 
 def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:
@@ -308,7 +308,7 @@ def survival_fairness_front(
     stop = StopSignal(time_limit)
     with stop.reading():
         data = model._read(X, y, group=group)
-        rows, codes, _ = model._rows(data)
+        rows, codes, *_ = model._rows(data)
         look_at_numbers(*data.X.shape)
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0, Room(model.memory_limit).beside(data.X, rows))

@@ -262,7 +262,7 @@ def test_no_time_to_compare_sizes_is_no_reason_for_a_single_leaf():
     data = load_dataset("veterans")
     model = OptimalSurvivalTree(min_samples_leaf=5)
     binarizer = Binarizer(thresholds=10).fit(data.X)
-    choice = choose_size(data, binarizer, model, "nelson_aalen", 0, StopSignal(0.0), Room(1e9))
+    choice = choose_size(data, np.arange(data.n), binarizer, model, "nelson_aalen", 0, StopSignal(0.0), Room(1e9))
     assert choice.status == Status.TIME_LIMIT
     assert (choice.depth, choice.leaves) == (UNTRIED_DEPTH, 2**UNTRIED_DEPTH)
 

@@ -1,5 +1,6 @@
 """Curves of leaves, chosen for held-out rows: relative risks where they are enough, own curves where not."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +9,16 @@ import pytest
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree
+from softsurv.data.binarize import Binarizer
+from softsurv.data.readers import survival_data
 from softsurv.estimators.optimal import curve_choice
 from softsurv.estimators.optimal.curve_choice import MOST_TIMES, FoldTree, choose_curve, rounded
+from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.leaves import held_out_losses, kaplan_meier_curves, leaf_curves
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.exact.memory import Room
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.stopping import StopSignal
 
@@ -74,6 +81,26 @@ def test_the_choice_is_that_of_the_losses_one_by_one(proportional, score):
     gained = losses("adaptive", 10.0, 10.0) - own[best]
     clear = gained.mean() > 2 * gained.std(ddof=1) / 2
     assert choose_curve(folds, 10.0, strengths, score, StopSignal()) == (("km", best) if clear else ("adaptive", 10.0))
+
+
+def test_one_fold_is_held_at_a_time():
+    """The next one is made in the memory of the last."""
+    seen = []
+
+    def folds():
+        for seed in range(3):
+            assert all(search() is None for search in seen)
+            yield made(seed)
+
+    def made(seed):
+        data = survival_data(*two_leaves(100, True, seed))
+        rows, p = Rows.of(data, Binarizer().fit(data.X)), OptimalSurvivalTree(min_samples_leaf=1)
+        search = RelativeRiskSearch(rows, p, "adaptive", Room(1e9))
+        seen.append(weakref.ref(search))
+        return FoldTree.of(search.best(1, None, 10.0, None).tree, search, HeldOutRows(search, rows))
+
+    assert choose_curve(folds(), 10.0, (5.0,), "ibs", StopSignal()) is not None
+    assert len(seen) == 3
 
 
 def test_late_entry_keeps_relative_risks():

@@ -9,6 +9,7 @@ from softsurv import OptimalSurvivalTree
 from softsurv.data.binarize import Binarizer
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.optimal import search as search_module
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, RelativeRiskSearch
 from softsurv.exact.memory import Room
@@ -89,3 +90,16 @@ def test_late_entry_has_no_brier_score(rows):
     with pytest.raises(InvalidSurvivalDataError, match='entry must be left out for objective="ibs"'):
         SEARCHES["ibs"](Rows.of(data, Binarizer().fit(data.X)), p, "km", Room(1e9))
     assert RelativeRiskSearch(Rows.of(data, Binarizer(2).fit(data.X)), OptimalSurvivalTree(), "km", Room(1e9)).held > 0
+
+
+def test_a_large_search_that_is_set_aside_is_made_again_and_finds_the_same(rows, monkeypatch):
+    found = []
+    for kept_bytes in (1e8, 0.0):
+        monkeypatch.setattr(search_module, "KEPT_BYTES", kept_bytes)
+        search = search_of(rows, "relative_risk", "nelson_aalen")
+        assert search.held > 0
+        search.set_aside()
+        assert (search.held == 0) == (kept_bytes == 0)
+        found.append(search.best(2, None, np.inf, None).report.objective)
+        assert search.held > 0
+    assert found[0] == found[1]
