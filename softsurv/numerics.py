@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 if hasattr(os, "register_at_fork"):  # threads of the parent are not in a forked child, which would wait for them
@@ -16,6 +18,9 @@ EXP_LIMIT = 30.0
 
 LOG_SHAPE_LIMIT = 20.0
 """Log shapes are clamped to +-20: a slope of 5e8 in standardised log time is a step function already."""
+
+SQUARES_UP_TO = 1e150
+"""Values up to here have finite squares and sums of squares."""
 
 _SERIES_LIMIT = 0.03
 """Below this the power series of log_mean_decay is exact to rounding, and the closed form cancels."""
@@ -83,3 +88,10 @@ def normal_tail(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:
     """The argument for the power series and the one for the closed form, each kept in its own range."""
     return x.clamp(max=_SERIES_LIMIT), x.clamp(min=_SERIES_LIMIT)
+
+
+def spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation along the last axis, also where squares of the values overflow."""
+    largest = np.abs(values).max(-1, initial=0.0, keepdims=True)
+    scale = np.where(largest > SQUARES_UP_TO, largest, 1.0)
+    return np.asarray((values / scale).std(-1) * scale[..., 0])

@@ -26,10 +26,10 @@ def module(monkeypatch):
 @pytest.mark.filterwarnings("ignore")  # of short fits
 def test_each_figure_can_be_measured(module, monkeypatch):
     sizes, cpu, fitted = module.Sizes(**FEW), torch.device("cpu"), []
-    monkeypatch.setattr(module.reproduce_sst, "paper_starts", lambda *given: fitted.append(given))
+    monkeypatch.setattr(module, "fit_many", lambda rows, recipes, machine: fitted.append((len(rows), len(recipes))))
     assert module.fits_a_second(cpu, sizes) > 0
     assert module.seconds_of_the_grid(cpu, sizes) >= 0
-    assert len(fitted) == 2 + 2  # depths 1 and 2, after one set to warm up
+    assert fitted == [(sizes.folds, 2 * len(sizes.families))] * 2  # depths 1 and 2, after one set to warm up
     assert module.seconds_of_many_rows(cpu, sizes) > 0
     assert module.difference_from_the_cpu(cpu, sizes) == 0
 

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import mpmath
@@ -130,3 +131,12 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_child_forked_after_torch_was_at_work_does_not_wait_for_its_threads():
     done = subprocess.run([sys.executable, "-c", FORKED], cwd=Path(__file__).parents[1], timeout=120)
     assert done.returncode == 7
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e150, 1e155, 1e300])
+def test_the_spread_of_values_whose_squares_overflow(scale):
+    values = np.random.default_rng(0).normal(size=(3, 50))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(numerics.spread(values * scale), values.std(1) * scale, rtol=1e-12)
+    assert numerics.spread(np.full(4, 7.0)) == 0

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
+from softsurv.numerics import spread
 from softsurv.sparse.causes import Models, Problems, losses_of_causes
 from softsurv.sparse.leaf_fit import leaf_models
 from softsurv.sparse.many_levels import in_data_units
@@ -149,8 +150,8 @@ def routing_of(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -
         if rule is None:
             out[node, 0] = SURE
         else:
-            spread = float(rule.score(data.values).std())
-            out[node] = rule.routing(columns, 1 / spread if spread > 0 else 1.0)
+            width = float(spread(rule.score(data.values)))
+            out[node] = rule.routing(columns, 1 / width if width > 0 else 1.0)
     return out
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.numerics import spread
 from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains
 from softsurv.sparse.kernels import causes_of, gain_of
 from softsurv.sparse.short_numbers import CLOSE, short_number, shortest
@@ -271,8 +272,8 @@ def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], m
     n = len(rows.size)
     some = np.arange(n) if n <= PAIR_ROWS else np.random.default_rng(0).choice(n, PAIR_ROWS, replace=False)
     values = np.array([rows.values(column) for column in usable])
-    spread = values.std(1)
-    z = np.ascontiguousarray(((values - values.mean(1, keepdims=True)) / spread[:, None])[:, some])
+    widths = spread(values)
+    z = np.ascontiguousarray(((values - values.mean(1, keepdims=True)) / widths[:, None])[:, some])
     pairs = np.array([(i, j) for i in range(len(usable)) for j in range(i)], dtype=np.int64)
     for turn in rows.turns:
         part = replace(rows, table=turn * rows.table[some] if turn < 0 else rows.table[some], size=rows.size[some])
@@ -281,7 +282,7 @@ def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], m
         if at < 0:
             continue
         j, k = pairs[at]
-        weights = {usable[j]: 1 / spread[j], usable[k]: ratio / spread[k]}
+        weights = {usable[j]: 1 / widths[j], usable[k]: ratio / widths[k]}
         best = _offer(rows, best, weights, turn)
         others = [m for m in range(len(usable)) if m not in (j, k)]
         if max_terms < 3 or not others:
@@ -293,7 +294,7 @@ def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], m
         third_gain, at, ratio = _direction(part, table, threes)
         if at >= 0 and third_gain > gain + part.term_gain:
             third = others[at]
-            best = _offer(rows, best, weights | {usable[third]: ratio * size / spread[third]}, turn)
+            best = _offer(rows, best, weights | {usable[third]: ratio * size / widths[third]}, turn)
     return best
 
 
@@ -310,7 +311,7 @@ def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, i
 
 def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: float) -> BestRule:
     """Round a direction to two digits in the data's units, find its best cut, and take it if it gains enough."""
-    columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * rows.values(k).std()))
+    columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * spread(rows.values(k))))
     lead = weights[columns[0]]
     coefficients = tuple(short_number(weights[k] / lead) for k in columns)
     rule = LinearRule(columns, coefficients, 0.0)

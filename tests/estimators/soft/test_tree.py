@@ -29,6 +29,16 @@ def test_parameters_survive_cloning():
     assert tree.set_params(depth=1).depth == 1
 
 
+@pytest.mark.parametrize("max_terms", [1, 3])
+def test_the_unit_of_a_feature_changes_no_leaf_even_where_its_squares_overflow(rows, max_terms):
+    X, y = rows[0][["x"]].assign(other=np.cos(np.arange(120)), third=np.sin(np.arange(120))), rows[1]
+    far = X * [1e200, 1, 1]
+    how = {"depth": 1, "max_terms": max_terms, "leaf": "weibull", "device": "cpu"}
+    near = SoftSurvivalTree(**how).fit(X, y).apply(X)
+    assert len(set(near)) == 2
+    np.testing.assert_array_equal(SoftSurvivalTree(**how).fit(far, y).apply(far), near)
+
+
 def test_fitting_leaves_the_arguments_alone(rows):
     tree = SoftSurvivalTree(**SINGLE)
     before = dict(tree.get_params())
