@@ -5,8 +5,8 @@
     python scripts/profile_gpu.py --folder profiles    # a page for each case, written as soon as it is measured
 
 `bench_gpu.py` says how fast each case is; this script says why. A case is run once to load libraries, once by the
-clock, once under torch's profiler and once under Python's. Without a device the same is measured on the CPU, at toy sizes.
-SOFTSURV_CUDA_GRAPHS=0 takes rounds without graphs, SOFTSURV_COMPILE=1 the compiled objective.
+clock, once under torch's profiler and once under Python's. Without a device the same is measured on the CPU, at toy
+sizes. SOFTSURV_CUDA_GRAPHS=0 takes rounds without graphs, SOFTSURV_COMPILE=1 the compiled objective.
 """
 
 from __future__ import annotations
