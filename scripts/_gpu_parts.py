@@ -28,6 +28,7 @@ import softsurv
 from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
+from softsurv.numerics import with_intercept
 from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold, measure_on_device
 from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import fit_many
@@ -45,7 +46,6 @@ from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
 from softsurv.soft.watch import LOOK_EVERY, never_waiting
-from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
 FAMILY = get_family("loglogistic")

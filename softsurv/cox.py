@@ -1,7 +1,7 @@
 """Cox regression under a time limit: for nuisance models of survival policies, and as the start of spline leaves.
 
-The well-kept libraries work through the rows one by one and cannot be cut short: no time limit of the caller stops them.
-Here a Newton step is three products of matrices.
+The well-kept libraries work through the rows one by one and cannot be cut short: no time limit of the caller stops
+them. Here a Newton step is three products of matrices.
 `tests/test_cox.py` compares with scikit-survival.
 """
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -95,3 +97,26 @@ def spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.abs(values).max(-1, initial=0.0, keepdims=True)
     scale = np.where(largest > SQUARES_UP_TO, largest, 1.0)
     return np.asarray((values / scale).std(-1) * scale[..., 0])
+
+
+def with_intercept(x: Tensor) -> Tensor:  # (..., N, P) -> (..., N, P + 1)
+    """Features with a leading column of ones."""
+    return torch.cat([torch.ones_like(x[..., :1]) if x.shape[-1] else x.new_ones(*x.shape[:-1], 1), x], -1)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Features with a leading column of ones, (..., N, P + 1), made once for rows that are asked for several times."""
+
+    table: Tensor
+    _copies: dict[tuple[torch.device, torch.dtype], Design] = field(default_factory=dict, repr=False, compare=False)
+
+    def to(self, *where: Any) -> Design:
+        """The same elsewhere, or as another type; a copy is made once."""
+        like = self.table.new_empty(0).to(*where)
+        kind = like.device, like.dtype
+        if kind == (self.table.device, self.table.dtype):
+            return self
+        if kind not in self._copies:
+            self._copies[kind] = Design(self.table.to(like))
+        return self._copies[kind]

@@ -215,12 +215,12 @@ def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str
 
 def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[str, Any]) -> FloatArray:
     """Encoded numbers (Q, N) of columns that the block holds."""
-    values = block.values[[block.place[column.source] for column in columns]]
-    gone = np.isnan(values)
-    for k in np.flatnonzero(gone.any(axis=1)).tolist():
+    places = [block.place[column.source] for column in columns]
+    values = block.values[places]
+    for k in np.flatnonzero(block.gaps[places]).tolist():
         fill = fills[columns[k].source]
         if fill is not None:
-            values[k, gone[k]] = fill
+            values[k, np.isnan(values[k])] = fill
     values -= np.array([[column.offset] for column in columns])
     values /= np.array([[column.scale] for column in columns])
     return values

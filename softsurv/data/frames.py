@@ -261,14 +261,15 @@ def objects_as_numbers(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def numeric_matrix(X: pd.DataFrame) -> FloatArray:
-    """Features (N, P) as float64 that may be written to, refusing text, categories and missing values."""
+    """Features (N, P) as float64, views where the frame holds them so, refusing text, categories and missing values."""
     text = X.columns.difference(X.select_dtypes(["number", "bool"]).columns, sort=False)
     if len(text):
         raise InvalidSurvivalDataError(
             f"X must be numeric to become a tensor, got {X[text[0]].dtype} in column {text[0]!r}; "
             "encode it first with softsurv.data.preprocess.Preprocessor"
         )
-    matrix = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    floats = all(dtype == np.float64 for dtype in distinct(column_types(X)))
+    matrix = X.to_numpy() if floats else X.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = np.isnan(matrix)
     if missing.any():
         row, column = np.argwhere(missing)[0]

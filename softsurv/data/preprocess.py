@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.alignment import align_columns
-from softsurv.data.blocks import Labels, NumberBlock
+from softsurv.data.blocks import Labels, NumberBlock, in_blocks
 from softsurv.data.encoding import (
     NumbersLearned,
     OutputColumn,
@@ -166,12 +166,15 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         frame = self.aligned(X)
-        block = NumberBlock.of(frame)
+        return self.transform_checked(frame, NumberBlock.of(frame))
+
+    def transform_checked(self, frame: pd.DataFrame, block: NumberBlock) -> pd.DataFrame:
+        """As :meth:`transform`, of a frame that :meth:`aligned` made or that was fitted, and the block of it."""
         encoded = np.empty((len(self.columns_), len(frame)))
         fills = {source.name: source.fill for source in self.sources_ if source.name in block.place}
         plain = [k for k, column in enumerate(self.columns_) if column.kind == "number" and column.source in fills]
-        if plain:
-            encoded[plain] = scaled([self.columns_[k] for k in plain], block, fills)
+        for some in in_blocks(plain, len(frame)):
+            encoded[some] = scaled([self.columns_[k] for k in some], block, fills)
         rest = sorted(set(range(len(self.columns_))) - set(plain))
         asked = {self.columns_[k].source for k in rest}
         raw, missing = {}, {}

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from softsurv.numerics import Design
+
 KEPT_CELLS = 1 << 18
 """Cells of a table whose numbers are kept as a block beside it: two megabytes."""
 
@@ -174,6 +176,13 @@ class SurvivalData(EventHistory):
 
         return torch.from_numpy(numeric_matrix(self.X)).to(self.time.device)
 
+    @cached_property
+    def design(self) -> Design:
+        """The same with a leading column of ones."""
+        from softsurv.numerics import Design, with_intercept
+
+        return Design(with_intercept(self.x))
+
     def number_block(self) -> NumberBlock:
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
         block = vars(self).get("_block")
@@ -245,6 +254,10 @@ class SurvivalData(EventHistory):
         if len(X) != self.n:
             raise InvalidSurvivalDataError(f"X must have {self.n} rows like the data, got {len(X)}")
         return self._derive({"X": checked_features(X)})
+
+    def with_encoded(self, X: pd.DataFrame) -> SurvivalData:
+        """As :meth:`with_features`, of a frame that the library made: it is neither looked at nor copied."""
+        return self._derive({"X": X})
 
     def require_events(self) -> SurvivalData:
         """Return self, or raise where no row had its event: nothing can be fitted on such data."""

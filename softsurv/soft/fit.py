@@ -10,6 +10,7 @@ from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
+from softsurv.numerics import Design
 from softsurv.results import FitReport, Status
 from softsurv.soft.causes import make_problem_of_causes
 from softsurv.soft.ended import form_of
@@ -127,7 +128,7 @@ def fit_starts(
         },
     )
     found = tuple(
-        trees_of_causes(problem, recipe, routing, leaves, data.x if known else None)
+        trees_of_causes(problem, recipe, routing, leaves, Design(problem.design[0]) if known else None)
         for routing, leaves, known in zip(trained.routing, trained.leaves, trained.objective.isfinite(), strict=True)
     )
     firsts = tuple(trees[0] for trees in found)
@@ -135,7 +136,7 @@ def fit_starts(
 
 
 def trees_of_causes(
-    problem: Problem, recipe: Recipe, routing: Tensor, leaves: Tensor, x: Tensor | None
+    problem: Problem, recipe: Recipe, routing: Tensor, leaves: Tensor, x: Tensor | Design | None
 ) -> tuple[SoftTree, ...]:
     """The tree of each cause from the parameters (B, Q) and (L, C (Q + K)) of one tree of the stack."""
     return tuple(
@@ -150,7 +151,7 @@ def build_tree(
     routing: Tensor,  # (B, Q)
     leaves: Tensor,  # (L, Q + K)
     time_scale: Tensor,  # (n_time_scale,)
-    x: Tensor | None,  # (n, P) rows that show which leaves are reached
+    x: Tensor | Design | None,  # (n, P) rows that show which leaves are reached
 ) -> SoftTree:
     """The tree of these parameters; branch nodes that send all rows one way are collapsed, where rows are given."""
     tree = SoftTree(depth, routing.shape[-1] - 1, family, 1, leaves.dtype)

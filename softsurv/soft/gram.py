@@ -63,11 +63,13 @@ def inverse_gram(design: Tensor) -> Tensor:
     With many columns (`MAX_COLUMNS`) it is the inverse of the diagonal alone, (G, Q).
     """
     rows, columns = design.shape[1:]
-    count = design[..., :1].double().square().sum(1)  # (G, 1) rows: padding has 0 in the column of ones
-    diagonal = design.double().square().sum(1) / count
+    wide = columns > min(rows, MAX_COLUMNS)
+    gram = None if wide else (design.mT @ design).double()
+    squares = design.double().square().sum(1) if gram is None else gram.diagonal(dim1=1, dim2=2)
+    count = squares[..., :1]  # (G, 1) rows: padding has 0 in the column of ones
+    diagonal = squares / count
     empty = diagonal <= 0  # a column of zeros has no scale of its own
-    if columns > min(rows, MAX_COLUMNS):
+    if gram is None:
         return (1 / torch.where(empty, 1.0, diagonal)).to(design)
-    gram = (design.mT @ design).double() / count[..., None]
-    gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
+    gram = gram / count[..., None] + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
     return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # _ex: no wait for a device

@@ -15,7 +15,6 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.gram import WeightedGram, inverse_gram
 from softsurv.soft.groups import Groups
-from softsurv.trees.soft_tree import with_intercept
 
 
 @dataclass(frozen=True)
@@ -280,7 +279,7 @@ def make_problem(
         extra["started"] = (data.time > 0)[None, None].to(device)
     return Problem(
         family=family,
-        design=place(with_intercept(data.x)[None]),
+        design=data.design.to(device, dtype).table[None],
         event=place(data.event[None, None]),
         features=features_at(time),
         weight=place(table)[:, None],

@@ -7,7 +7,8 @@ import torch
 from scipy.stats import norm
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.trees.soft_tree import SoftTree, with_intercept
+from softsurv.numerics import with_intercept
+from softsurv.trees.soft_tree import SoftTree
 
 
 def survival_band(

@@ -16,7 +16,8 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import level_words, rounded_text
 from softsurv.hazards.base import LeafFamily
-from softsurv.trees.soft_tree import SoftTree, with_intercept
+from softsurv.numerics import with_intercept
+from softsurv.trees.soft_tree import SoftTree
 
 NORMAL_95 = 1.959963984540054
 """Half the width of a 95 % interval, in standard errors."""

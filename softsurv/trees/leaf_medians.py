@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.numerics import Design
 from softsurv.roots import rising_root
 from softsurv.trees.soft_tree import SoftTree
 
@@ -24,7 +25,7 @@ MOST_LOG_ODDS = 700.0
 
 def predicted_medians(
     trees: Sequence[SoftTree],
-    x: Tensor,  # (N, P)
+    x: Tensor | Design,  # (N, P)
     leaf: IntArray,  # (N,)
     n_leaves: int,
     longest: float,
@@ -36,7 +37,7 @@ def predicted_medians(
     ----------
     trees : sequence of SoftTree
         The tree of each cause. The curve is the probability of no event of any cause.
-    x : Tensor (N, P)
+    x : Tensor or Design (N, P)
         Encoded rows.
     leaf : ndarray (N,)
         The leaf of each row, from 0 on the left, without holes.
@@ -66,7 +67,9 @@ def predicted_medians(
             """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
             own = np.zeros(trees[0].leaves.shape[1])
             own[place[filled]] = log_time[filled]
-            hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(x)) for tree, effects in parts)
+            hazard = sum(
+                tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(trees[0].leaves)) for tree, effects in parts
+            )
             chance = -torch.expm1(-torch.as_tensor(hazard)).double().cpu().numpy()
             mean = np.minimum(np.bincount(leaf, share * chance, n_leaves), 1.0)
             return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)

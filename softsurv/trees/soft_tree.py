@@ -12,17 +12,13 @@ from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import general_loss
+from softsurv.numerics import Design, with_intercept
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
 from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves, used_leaves
 
 SURE = 40.0
 """Log odds of a branch node that sends every row to one side: the other side has probability 4e-18."""
-
-
-def with_intercept(x: Tensor) -> Tensor:  # (..., N, P) -> (..., N, P + 1)
-    """Features with a leading column of ones."""
-    return torch.cat([torch.ones_like(x[..., :1]) if x.shape[-1] else x.new_ones(*x.shape[:-1], 1), x], -1)
 
 
 class SoftTree(nn.Module):
@@ -99,7 +95,7 @@ class SoftTree(nn.Module):
         """Probability of each leaf; x (N, P) or (M, N, P), result (M, N, L), rows sum to one."""
         return leaf_probability(torch.sigmoid(self._split(x))).expand(-1, -1, x.shape[-2]).mT
 
-    def apply_leaf(self, x: Tensor) -> Tensor:
+    def apply_leaf(self, x: Tensor | Design) -> Tensor:
         """Leaf at the end of the highest-branch-probability path, (M, N)."""
         return hbp_leaf(self._split(x), self.depth)
 
@@ -112,7 +108,7 @@ class SoftTree(nn.Module):
         """Linear predictor z and log dz/dy in the given leaf of each row, both (M, N, T)."""
         at = self.apply_leaf(x) if leaf is None else leaf
         columns = self.n_features + 1
-        offsets = linear(self.leaves[..., :columns], self._design(x)).gather(1, at[:, None])[:, 0]
+        offsets = linear(self.leaves[..., :columns], self.design(x)).gather(1, at[:, None])[:, 0]
         value, log_slope = self._baseline(times)
         rows = at[..., None].expand(-1, -1, times.shape[0])
         return offsets[..., None] + value.gather(1, rows), log_slope.gather(1, rows)
@@ -186,9 +182,9 @@ class SoftTree(nn.Module):
             low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return torch.where(reached, high.exp(), torch.inf)
 
-    def effects_in_leaves(self, x: Tensor) -> Tensor:
+    def effects_in_leaves(self, x: Tensor | Design) -> Tensor:
         """The part of every leaf's linear predictor that does not depend on time, (M, L, N)."""
-        return linear(self.leaves[..., : self.n_features + 1], self._design(x))
+        return linear(self.leaves[..., : self.n_features + 1], self.design(x))
 
     def hazard_in_leaves(self, effects: Tensor, log_time: Tensor) -> Tensor:
         """Cumulative hazard of every leaf at one log time for each row: log_time (M, N) to (M, L, N).
@@ -205,7 +201,7 @@ class SoftTree(nn.Module):
         rise = self._baseline_at(log_time.expand(len(self.leaves), -1))[0][0].diagonal()
         return self.family.link.cumulative_hazard(effects + rise[leaf])[0]
 
-    def collapse_empty(self, x: Tensor) -> None:
+    def collapse_empty(self, x: Tensor | Design) -> None:
         """Replace, in place, each branch node that does not divide the rows of x by one that sends all rows that way.
 
         HBP predictions for x stay as they are, and a reader no longer meets a split that nothing uses.
@@ -217,7 +213,9 @@ class SoftTree(nn.Module):
                 nodes = level_slice(level)
                 goes_left, goes_right = reached & left[:, nodes], reached & ~left[:, nodes]
                 some_left, some_right = goes_left.any(-1), goes_right.any(-1)  # (M, S)
-                sure = SURE * (some_left.to(x.dtype) - some_right.to(x.dtype))  # 0 where no row comes
+                sure = SURE * (
+                    some_left.to(self.leaves.dtype) - some_right.to(self.leaves.dtype)
+                )  # 0 where no row comes
                 constant = torch.cat([sure[..., None], torch.zeros_like(self.routing[:, nodes, 1:])], -1)
                 splits = (some_left & some_right)[..., None]
                 self.routing[:, nodes] = torch.where(splits, self.routing[:, nodes], constant.to(self.routing))
@@ -227,12 +225,14 @@ class SoftTree(nn.Module):
         """The mixture's survival function (M, N, T), differentiable in every parameter."""
         return self.survival_function(x, times, path="soft")
 
-    def _design(self, x: Tensor) -> Tensor:
-        design = with_intercept(x.to(self.leaves.dtype))
-        return design[None] if design.dim() == 2 else design
+    def design(self, x: Tensor | Design) -> Tensor:  # (1 or M, N, P + 1)
+        """Features with a leading column of ones."""
+        x = x.to(self.leaves.dtype)
+        found = x.table if isinstance(x, Design) else with_intercept(x)
+        return found[None] if found.dim() == 2 else found
 
-    def _split(self, x: Tensor) -> Tensor:  # (M, B, N)
-        return linear(self.routing, self._design(x))
+    def _split(self, x: Tensor | Design) -> Tensor:  # (M, B, N)
+        return linear(self.routing, self.design(x))
 
     def _log_time_bounds(self) -> tuple[Tensor, Tensor]:
         """Log times far outside the data, within what a float holds, (M,) each."""

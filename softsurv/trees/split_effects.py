@@ -7,14 +7,15 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
+from softsurv.numerics import Design
 from softsurv.trees.linear_rule import leaf_below, rows_at
 from softsurv.trees.routing import linear
-from softsurv.trees.soft_tree import SoftTree, with_intercept
+from softsurv.trees.soft_tree import SoftTree
 
 
 def split_effects(
     tree: SoftTree,
-    x: Tensor,  # (N, P) training rows
+    x: Tensor | Design,  # (N, P) training rows
     times: FloatArray,  # (T,) > 0 at which predictions are compared
     weight: FloatArray | None = None,  # (N,)
 ) -> FloatArray:  # (B,)
@@ -28,12 +29,12 @@ def split_effects(
     answer; effects of slopes are multiplied by the standard deviation of their feature in the same way.
     """
     with torch.no_grad():
-        design = with_intercept(x.to(tree.leaves))
-        answers = (linear(tree.routing[:1], design[None])[0] >= 0).cpu().numpy()  # (B, N)
+        design = tree.design(x.to(tree.leaves))
+        answers = (linear(tree.routing[:1], design)[0] >= 0).cpu().numpy()  # (B, N)
         asks = (tree.routing[0, :, 1:] != 0).any(-1).cpu().numpy()
         offsets, rise = _predictors(tree, times)
-    values = (design.double().cpu() @ offsets.T).numpy()  # (N, L) predictors without the baseline
-    counts = np.ones(len(x)) if weight is None else weight
+    values = (design[0].double().cpu() @ offsets.T).numpy()  # (N, L) predictors without the baseline
+    counts = np.ones(answers.shape[1]) if weight is None else weight
     sizes = np.zeros(len(answers))
     for node in np.flatnonzero(asks):
         at = np.flatnonzero(rows_at(answers, int(node)))

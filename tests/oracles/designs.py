@@ -5,7 +5,7 @@ import torch
 
 from softsurv.data.datasets import load_dataset
 from softsurv.data.preprocess import Preprocessor
-from softsurv.trees.soft_tree import with_intercept
+from softsurv.numerics import with_intercept
 
 
 def normal(n=150, p=4, seed=0):

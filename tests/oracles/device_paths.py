@@ -26,6 +26,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.metrics.stacked import StackedFold
 from softsurv.nonparametric import censoring_survival
+from softsurv.numerics import with_intercept
 from softsurv.soft import groups
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
@@ -46,7 +47,6 @@ from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
 from softsurv.sparse import leaf_fit, lost, train
 from softsurv.sparse import trials as sparse_trials
-from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, StudyObjective, study
 
 N, P = 60, 3

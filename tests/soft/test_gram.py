@@ -5,9 +5,9 @@ import pytest
 import torch
 from oracles.logistic_nodes import nodes
 
+from softsurv.numerics import with_intercept
 from softsurv.soft import gram
 from softsurv.soft.gram import RIDGE, WeightedGram, inverse_gram
-from softsurv.trees.soft_tree import with_intercept
 
 
 def test_weighted_gram_is_the_sum_over_rows_in_any_chunks(monkeypatch):

@@ -12,6 +12,7 @@ from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.numerics import with_intercept
 from softsurv.soft import starts as starts_module
 from softsurv.soft.starts import (
     KMEANS_RATE,
@@ -27,7 +28,6 @@ from softsurv.soft.starts import (
     start_routing,
 )
 from softsurv.trees.routing import hbp_leaf, linear
-from softsurv.trees.soft_tree import with_intercept
 
 
 def leaves_of(routing, x, depth):

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from softsurv.hazards import family_names, get_family
-from softsurv.trees.soft_tree import SoftTree, with_intercept
+from softsurv.numerics import with_intercept
+from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import n_leaves
 
 families = pytest.mark.parametrize("name", family_names())

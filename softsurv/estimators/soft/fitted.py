@@ -25,6 +25,7 @@ from softsurv.estimators.soft.prepared import PreparedRows
 from softsurv.estimators.soft.starts import SoftStarts
 from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
+from softsurv.numerics import Design
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ else:
     from softsurv.estimators.soft import torch_later as torch
 
 
-def leaf_of(tree: SoftTree, x: Tensor) -> IntArray:
+def leaf_of(tree: SoftTree, x: Tensor | Design) -> IntArray:
     """HBP leaf of each row, (n,); leaves that no row can reach have no number."""
     with torch.no_grad():
         leaf = tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()

@@ -27,17 +27,17 @@ def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray
     times = times if times.size else known[known > 0]
     weight = None if data.weight is None else data.weight.double().cpu().numpy()
     grid = np.quantile(times, QUARTILES)
-    return np.sum([split_effects(tree, data.x, grid, weight) for tree in trees], 0)
+    return np.sum([split_effects(tree, data.design, grid, weight) for tree in trees], 0)
 
 
 def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> FloatArray | None:
     """Covariance of the leaves of a dense tree, each row being in its most probable leaf; (L, Q + K, Q + K)."""
-    problem, used = make_problem(data, recipe.family), tree.used_leaves
-    leaves = tree.leaves[0].detach().double().cpu()[torch.as_tensor(used)]
+    problem, used = make_problem(data, recipe.family, device=tree.leaves.device), tree.used_leaves
+    leaves = tree.leaves[0].detach().double()[torch.as_tensor(used)]
     shrinkage = recipe.candidate.shrinkage if tree.depth else 0.0
     strength = torch.full((leaves.shape[1],), recipe.l2_all + shrinkage, dtype=torch.float64)
     if shrinkage == 0:  # a shrunken tree has no ridge of its own: its anchor had it
         strength[1 : tree.n_features + 1] += recipe.candidate.ridge
     total = float(data.n if data.weight is None else data.weight.sum())
-    leaf = torch.as_tensor(leaf_of(tree, data.x))
+    leaf = torch.as_tensor(leaf_of(tree, data.design))
     return dense_covariance(problem, leaf, leaves, strength / data.n, total, data.subject_codes)

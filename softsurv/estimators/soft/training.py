@@ -89,8 +89,9 @@ def fitted_tree(
 ) -> FittedSoftTree:
     """The trained tree as one value, with its tables over the training rows; ``horizon`` is their largest time."""
     tree, report = made.trees[0], made.report
-    leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
-    predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    leaf, n_leaves = leaf_of(tree, data.design), len(tree.used_leaves)
+    predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    columns = data.x.numpy().T  # one by one: a whole table more would be written to find their spread
     imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
     history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
@@ -98,11 +99,11 @@ def fitted_tree(
         made.candidate,
         replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)} | history),
         replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
-        spread=data.x.numpy().std(0),
+        spread=np.array([column.std() for column in columns]),
         time_floor=time_floor(raw.time),
         preprocessor=encoder,
         tried=made.tried,
-        centre=data.x.numpy().mean(0),
+        centre=np.array([column.mean() for column in columns]),
         split_sizes=sizes_of_splits(made.trees, data),
         covariance=made.covariances[0],
         causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.in_time import look_before_fitting
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
@@ -264,9 +265,10 @@ def encoded_rows(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple
     """The encoder, None without one, and the encoded rows; encoded columns are in the order of ``names``."""
     if not preprocess:
         return None, raw
-    encoder = Preprocessor().fit_checked(raw.X, named=True, order=names)
-    encoded = encoder.transform(raw.X)
+    block = NumberBlock.of(raw.X)
+    encoder = Preprocessor().fit_checked(raw.X, named=True, order=names, block=block)
+    encoded = encoder.transform_checked(raw.X, block)
     if encoded.shape[1] == 0:
         what = "every feature is constant, so all rows get one curve; check the columns of X"
         warn(what, DataWarning)
-    return encoder, raw.with_features(encoded)
+    return encoder, raw.with_encoded(encoded)
