@@ -33,7 +33,8 @@ def split_effects(
         answers = (linear(tree.routing[:1], design)[0] >= 0).cpu().numpy()  # (B, N)
         asks = (tree.routing[0, :, 1:] != 0).any(-1).cpu().numpy()
         offsets, rise = _predictors(tree, times)
-    values = (design[0].double().cpu() @ offsets.T).numpy()  # (N, L) predictors without the baseline
+    # (N, L) predictors without the baseline; a device has the design, and sends them alone
+    values = (design[0].double() @ offsets.to(design.device).T).cpu().numpy()
     counts = np.ones(answers.shape[1]) if weight is None else weight
     sizes = np.zeros(len(answers))
     for node in np.flatnonzero(asks):
