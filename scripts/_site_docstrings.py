@@ -1,7 +1,8 @@
 """Docstrings as the site's parser reads them right, with an entry for each parameter.
 
 Of ``l2, shrinkage : float`` the parser shows the default of the first for both. It takes a second line of names for an
-entry of its own, and the first of ``{"a", "b"}`` for the default whatever the code says.
+entry of its own, and the first of ``{"a", "b"}`` for the default whatever the code says. Backquotes in
+types are shown.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from typing import Any
 from griffe import Extension, Object
 
 SECTION = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\S[^\n]*\n---|\Z)", re.DOTALL | re.MULTILINE)
+TYPED = re.compile(r"^(Parameters|Attributes|Returns)\n-+\n.*?(?=\n\n\S[^\n]*\n---|\Z)", re.DOTALL | re.MULTILINE)
 CHOICE = re.compile(r"\{([^{}]*)\}")
 
 
 def plain_parameters(docstring: str) -> str:
-    """The docstring with an entry for each parameter, and choices as ``"a" or "b"``."""
-    return SECTION.sub(lambda found: "\n".join(_entries(found[0])), docstring)
+    """The docstring with an entry for each parameter, choices as ``"a" or "b"``, and types without backquotes."""
+    plain = TYPED.sub(
+        lambda found: re.sub(r"^\S.*", lambda line: line[0].replace("``", ""), found[0], flags=re.M), docstring
+    )
+    return SECTION.sub(lambda found: "\n".join(_entries(found[0])), plain)
 
 
 def _entries(section: str) -> list[str]:

@@ -41,8 +41,8 @@ missing : {"impute", "route"} or None
 
 Returns
 -------
-str, int
-    Nothing.
+DataFrame, index ``leaf``
+    Of ``depth`` levels.
 """
 
 ONE_BY_ONE = """One line.
@@ -68,8 +68,8 @@ missing : "impute" or "route" or None
 
 Returns
 -------
-str, int
-    Nothing.
+DataFrame, index leaf
+    Of ``depth`` levels.
 """
 
 

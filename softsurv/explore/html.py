@@ -75,7 +75,7 @@ def _outcome(tree: Any) -> str:
 def leaf_width(tree: Any, view: TreeView) -> float:
     """Pixels of a leaf's room: its words may need more than its panel."""
     words = (line for leaf in view.leaves for line in _leaf_words(tree.leaf_table_, leaf))
-    return max(LEAF_WIDTH, max(map(text_width, words)) + 14)
+    return max(LEAF_WIDTH, max(map(text_width, words)) + 8)
 
 
 def across_svg(tree: Any, view: TreeView, max_terms: int, leaf: float = LEAF_WIDTH) -> str:
