@@ -1,7 +1,7 @@
 "use strict";
 /* The tree as a picture whose leaves are buttons: side by side where they fit the page, else a line for each leaf. */
 const treePicture = (model, escape, share) => {
-  const INK = "#1a1a1a", MUTED = "#5f6670", LINE = 13;
+  const INK = "#1a1a1a", MUTED = "#5f6670", LINE = 13, SMALLEST = 0.78;
   const branches = model.nodes.filter((n) => n.leaf < 0), ends = model.nodes.filter((n) => n.leaf >= 0);
   const pen = document.createElement("canvas").getContext("2d");
   const wide = (texts) => {
@@ -78,11 +78,12 @@ const treePicture = (model, escape, share) => {
     );
   }
 
-  /* Draw into a box that scrolls, and bring the chosen leaf into sight. */
+  /* Draw into a box that scrolls, and bring the chosen leaf into sight. A little too wide: smaller rather than cut off. */
   return (box, path, chosen) => {
     const at = layout(box.clientWidth);
+    const shrunk = SMALLEST * at.width <= box.clientWidth ? ' style="max-width:100%;height:auto"' : "";
     const parts = [...edges(at, path), ...branches.map((n) => rule(at, n)), ...ends.map((n) => leaf(at, n, n.leaf === chosen))];
-    box.innerHTML = `<svg width="${at.width}" height="${at.height}" viewBox="0 0 ${at.width} ${at.height}" font-size="11" fill="${INK}" role="group" aria-label="tree">${parts.join("")}</svg>`;
+    box.innerHTML = `<svg width="${at.width}" height="${at.height}"${shrunk} viewBox="0 0 ${at.width} ${at.height}" font-size="11" fill="${INK}" role="group" aria-label="tree">${parts.join("")}</svg>`;
     const {x, y, width, height} = at.leaf(ends.find((n) => n.leaf === chosen));
     if (x < box.scrollLeft || x + width > box.scrollLeft + box.clientWidth) box.scrollLeft = x + width - box.clientWidth;
     if (y < box.scrollTop || y + height > box.scrollTop + box.clientHeight) box.scrollTop = y + (height - box.clientHeight) / 2;
