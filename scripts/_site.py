@@ -66,6 +66,8 @@ def on_post_build(config: Any) -> None:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links of docs/ into the repository, and of its root into docs/, lead to where these lie in the site."""
+    if page.file.src_uri.startswith(("scripts/", "CHANGELOG")):
+        page.meta["search"] = {"boost": 0.1}  # long, they hold every word: pages that explain come first
     if "/" in page.file.src_uri:
         return markdown.replace("](../../docs/", "](../../")
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)

@@ -24,10 +24,6 @@ _NUMBERS = ("time", "entry", "upper", "weight", "start", "stop")
 _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
 
-_EVENT_WORDS = {"yes", "y", "true", "event", "observed", "dead", "died", "death", "deceased", "failed", "failure"}
-_EVENT_WORDS |= {"churned", "relapse", "relapsed"}
-"""What is usually written where an event was observed."""
-
 _MAX_NAMES = 12
 """Column names that an error lists at most."""
 
@@ -282,16 +278,16 @@ def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:
 
 def _check_binary(column: pd.Series, name: str) -> None:
     """Raise where a column is no indicator, with what to write instead."""
-    from softsurv.data.columns import is_binary
+    from softsurv.data.columns import is_binary, likely_event
 
     if is_binary(column):
         return
     wrong = f"--event must name a column of 1/0 or true/false, got {name!r} with the values {_values(column)}"
     if column.nunique() > _MAX_CODES:
         raise InvalidSurvivalDataError(f"{wrong}; name the column that says whether the event was observed")
-    raise InvalidSurvivalDataError(
-        f"{wrong}; say which one marks an observed event, such as --event {name}={likely_event(column)}"
-    )
+    code = likely_event(column)
+    example = "VALUE" if code is None else _text(code)
+    raise InvalidSurvivalDataError(f"{wrong}; say which one marks an observed event, such as --event {name}={example}")
 
 
 def _check_numbers(column: pd.Series, name: str, option: str) -> None:
@@ -303,18 +299,6 @@ def _check_numbers(column: pd.Series, name: str, option: str) -> None:
             f"--{option} must name a column of numbers, got {name!r} with the values {_values(column)}; "
             "name another one, or make it numbers first"
         )
-
-
-def likely_event(column: pd.Series) -> str:
-    """The value that seems to mark an event, for the example in a message: users copy such examples."""
-    found = column.dropna().unique()
-    named = [value for value in found if str(value).strip().lower() in _EVENT_WORDS]
-    if named:
-        return _text(named[0])
-    import pandas as pd
-
-    numbers = pd.to_numeric(pd.Series(found), errors="coerce")
-    return _text(numbers.max()) if numbers.notna().all() else "VALUE"
 
 
 def _values(column: pd.Series) -> str:

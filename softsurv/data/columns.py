@@ -18,6 +18,10 @@ from softsurv.errors import InvalidSurvivalDataError
 if TYPE_CHECKING:
     import pandas as pd
 
+EVENT_WORDS = {"yes", "y", "true", "event", "observed", "dead", "died", "death", "deceased", "failed", "failure"}
+EVENT_WORDS |= {"churned", "relapse", "relapsed"}
+"""What is usually written where an event was observed."""
+
 
 def series(values: Any, argument: str) -> pd.Series:
     """Any one-dimensional column (list, numpy, torch, pandas, polars) as a pandas Series."""
@@ -154,13 +158,28 @@ def event_column(values: Any) -> BoolArray:
     found = column.unique()
     if not is_binary(column):
         shown = ", ".join(repr(_plain(v)) for v in found[:4]) + (", ..." if len(found) > 4 else "")
-        code = _plain(max(found) if np.issubdtype(np.asarray(found).dtype, np.number) else found[0])
+        wrong = f"event must be bool or 0/1 (1 = event observed), got {shown}"
+        if any(isinstance(v, float | np.floating) and v % 1 for v in found):
+            raise InvalidSurvivalDataError(f"{wrong}; these look like times: a pair is (event, time), in this order")
+        likely = likely_event(column)
+        code = _plain(found[0] if likely is None else likely)
         raise InvalidSurvivalDataError(
-            f"event must be bool or 0/1 (1 = event observed), got {shown}; "
-            f"pass a comparison, such as event == {code!r} if {code!r} marks an observed event, "
+            f"{wrong}; pass a comparison, such as event == {code!r} if {code!r} marks an observed event, "
             "or cause= where the codes are competing causes"
         )
     return np.array(column.to_numpy(dtype=bool))
+
+
+def likely_event(column: pd.Series) -> Any:
+    """The value that seems to mark an event, for the example in a message: users copy such examples. None: none."""
+    import pandas as pd
+
+    found = column.dropna().unique()
+    named = [value for value in found if str(value).strip().lower() in EVENT_WORDS]
+    if named:
+        return named[0]
+    numbers = pd.to_numeric(pd.Series(found), errors="coerce")
+    return found[int(numbers.argmax())] if numbers.notna().all() else None
 
 
 def is_binary(column: pd.Series) -> bool:

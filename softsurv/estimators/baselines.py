@@ -137,6 +137,7 @@ class CauseSpecificCox(Baseline):
     coefficients_ : ndarray (K, P)
         Log hazard ratios of the encoded features.
     preprocessor_ : Preprocessor
+        How the raw features became numbers.
 
     References
     ----------

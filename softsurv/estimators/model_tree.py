@@ -49,6 +49,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     max_depth : int
         0 (one regression) to 10.
     max_leaves : int, optional
+        No more than ``2**max_depth`` by default.
     min_events_leaf : float
         Least events in a leaf, by weight in units of the mean weight.
     complexity : float or "bic"
@@ -60,8 +61,12 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     slopes : {"shared", "own"}
         Whether the regressions of the leaves share their slopes. Own slopes are fitted when the tree is found; the
         search knows corrections of level and shape alone.
-    l2, shrinkage, slope_shrinkage : float
-        Penalties of the common slopes, of each leaf's own level and shape (above 0), and of its own slopes.
+    l2 : float
+        Penalty of the slopes that the leaves have in common.
+    shrinkage : float
+        Penalty of each leaf's own level and shape, above 0: a larger one makes the leaves more alike.
+    slope_shrinkage : float
+        Penalty of each leaf's own slopes: a larger one makes effects more alike across leaves.
     time_limit : float, optional
         Seconds after which the best tree so far is taken, with a `ConvergenceWarning`.
     memory_limit : float
@@ -153,7 +158,12 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             Features (n, p); may hold categories and missing values.
         y : structured array, or (event, time), optional
             Or give ``time`` and ``event`` as column names.
-        sample_weight, entry, upper : (n,), optional
+        sample_weight : (n,), optional
+            How much each row counts, >= 0.
+        entry : (n,), optional
+            Time from which a row is under observation (late entry, left truncation).
+        upper : (n,), optional
+            Upper end of an interval that holds the event (interval censoring; see `SurvivalData`).
         cause, cause_names
             Competing risks: each leaf holds one hazard for each cause.
         start, stop, id : (n,), optional

@@ -27,42 +27,8 @@ const explorer = (model) => {
     return state.moved || rows[state.row];
   }
 
-  /* ---- tree ---- */
-  function drawTree() {
-    const lines = Math.max(...model.nodes.map((n) => (n.leaf < 0 ? n.lines.length : 0)));
-    const W = 176, L = Math.max(96, lines * 13 + 70), top = model.depth * L, width = model.nodes.filter((n) => n.leaf >= 0).length * W, height = top + 74;
-    const x = (n) => (n.centre + 0.5) * W, y = (n) => (n.leaf < 0 ? (n.level + 0.42) * L : top);
-    const path = softsurv.route(model, current());
-    const on = new Map(path.steps.map((s) => [s.left ? model.nodes[s.node].left : model.nodes[s.node].right, s]));
-    const parts = [];
-    model.nodes.forEach((n, k) => {
-      if (n.parent < 0) return;
-      const p = model.nodes[n.parent], step = on.get(k), left = p.left === k, west = x(n) < x(p);
-      parts.push(`<path d="M${x(p)} ${y(p)}H${x(n)}V${y(n)}" fill="none" stroke="${step ? INK : "#b9bec5"}" stroke-width="${step ? 3 : 1}"/>`);
-      const label = (left ? "yes " : "no ") + (step ? share(step.probability) : "");
-      parts.push(`<text x="${x(n) + (west ? 5 : -5)}" y="${y(p) + (p.lines.length * 13 + 8) / 2 + 14}" text-anchor="${west ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
-    });
-    model.nodes.forEach((n) => {
-      if (n.leaf >= 0) return;
-      const wide = Math.max(...n.lines.map((t) => t.length)) * 6.1 + 14, tall = n.lines.length * 13 + 8;
-      parts.push(`<rect x="${x(n) - wide / 2}" y="${y(n) - tall / 2}" width="${wide}" height="${tall}" rx="5" fill="#f3f5f7" stroke="${MUTED}"/>`);
-      n.lines.forEach((t, i) => parts.push(`<text x="${x(n)}" y="${y(n) - tall / 2 + 15 + 13 * i}" text-anchor="middle">${escape(t)}</text>`));
-    });
-    model.nodes.forEach((n) => {
-      if (n.leaf < 0) return;
-      const leaf = model.leaves[n.leaf], chosen = n.leaf === state.leaf;
-      parts.push(
-        `<g role="button" tabindex="0" data-leaf="${n.leaf}" aria-pressed="${chosen}" aria-label="leaf ${n.leaf}, ${leaf.n} rows">` +
-          `<rect x="${x(n) - 76}" y="${top}" width="152" height="60" rx="6" fill="${chosen ? "#fff" : "#f8f9fa"}" stroke="${leaf.color}" stroke-width="${chosen ? 4 : 1.5}"/>` +
-          `<text x="${x(n)}" y="${top + 18}" text-anchor="middle" font-weight="700">leaf ${n.leaf}</text>` +
-          `<text x="${x(n)}" y="${top + 34}" text-anchor="middle">n = ${leaf.n}, events = ${leaf.events}</text>` +
-          `<text x="${x(n)}" y="${top + 50}" text-anchor="middle">${escape(leaf.median)}</text></g>`
-      );
-    });
-    byId("tree").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="11" fill="${INK}" role="group" aria-label="tree">${parts.join("")}</svg>`;
-    const box = byId("tree"), place = x(model.nodes.find((n) => n.leaf === state.leaf));
-    if (place - W / 2 < box.scrollLeft || place + W / 2 > box.scrollLeft + box.clientWidth) box.scrollLeft = place - box.clientWidth / 2;
-  }
+  const picture = treePicture(model, escape, share);
+  const drawTree = () => picture(byId("tree"), softsurv.route(model, current()), state.leaf);
 
   /* ---- curves ---- */
   /* A chart of probabilities over the model's times: its size, places, and the axes as parts. */
@@ -210,7 +176,7 @@ const explorer = (model) => {
     }
     window.frameElement.dispatchEvent(new WheelEvent("wheel", event));
   }, {passive: true});
-  window.addEventListener("resize", drawCurves);
+  window.addEventListener("resize", () => { drawTree(); drawCurves(); });
   const picker = byId("pick");
   picker.innerHTML = model.labels.map((label, k) => `<option value="${k}">${escape(label)}</option>`).join("");
   picker.addEventListener("change", () => chooseRow(Number(picker.value)));

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from softsurv.explore.curves import leaf_looks
-from softsurv.explore.html import curve_path
 from softsurv.explore.style import MUTED, LineStyle, escaped
+from softsurv.explore.svg import curve_path
 from softsurv.explore.view import ViewNode, tree_view
 from softsurv.trees.soft_text import leaf_line
 

@@ -110,6 +110,6 @@ def explorer_page(payload: dict[str, Any]) -> str:
         '<div class="grid"><div><div id="curves"></div><p id="key"></p><div id="causes"></div><p id="cause-key"></p>'
         '<section id="move"></section></div>'
         '<div><section id="row" aria-live="polite"></section><section id="leaf"></section></div></div>'
-        f"<script>{asset('explorer_math.js')}\n{asset('explorer_view.js')}\n"
+        f"<script>{asset('explorer_math.js')}\n{asset('explorer_tree.js')}\n{asset('explorer_view.js')}\n"
         f"const MODEL = {model};\nconst VIEW = explorer(MODEL);</script></body></html>"
     )

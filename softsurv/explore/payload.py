@@ -68,7 +68,7 @@ def explorer_payload(
 
 def nodes_of(view: TreeView) -> list[dict[str, Any]]:
     """Nodes with their splits, lines of their rules, and places."""
-    places = view.centres()
+    places, heights = view.centres(), view.heights()
     return [
         {
             "left": node.left,
@@ -77,6 +77,7 @@ def nodes_of(view: TreeView) -> list[dict[str, Any]]:
             "level": node.level,
             "leaf": node.leaf,
             "centre": places[node.index],
+            "height": heights[node.index],
             "lines": [] if node.split is None else wrapped(node.split.text(name_limit=LINE - 8), LINE),
             "split": None if node.split is None else node.split.plain(),
         }

@@ -31,7 +31,7 @@ PANEL_HEIGHT, BETWEEN, WORD = 0.38, 0.16, (0.05, 0.3)
 
 @dataclass(frozen=True)
 class PlacesDown:
-    """PlacesDown in inches from the upper left corner."""
+    """Places in inches from the upper left corner."""
 
     x: dict[int, float]  # left of each rule
     y: dict[int, float]  # middle of each rule and leaf
@@ -42,18 +42,11 @@ class PlacesDown:
 
 
 def places_of(view: TreeView, max_terms: int) -> PlacesDown:
-    """A line for each leaf; a rule between the last leaf of its upper side and the first of its lower side."""
+    """A line for each leaf, the rules between them."""
     lines = {node.index: _lines(node, max_terms) for node in view.branches}
     most = max((len(text) for text in lines.values()), default=1)
     row = max(PANEL_HEIGHT, (1.25 * most + 0.7) * FONT / 72) + BETWEEN
-    place = {view.leaf_node(leaf).index: k for k, leaf in enumerate(view.order or view.leaves)}
-    first, last = dict(place), dict(place)
-    y = {index: HEAD + (k + 0.5) * row for index, k in place.items()}
-    for node in reversed(view.nodes):  # children before their parents
-        if node.leaf < 0:
-            upper, lower = sorted((node.left, node.right), key=first.__getitem__)
-            first[node.index], last[node.index] = first[upper], last[lower]
-            y[node.index] = HEAD + (last[upper] + 1) * row
+    y = {index: HEAD + place * row for index, place in view.heights().items()}
     x = {node.index: node.level * INDENT for node in view.branches}
     ends = (x[k] + LETTER * max(map(len, text)) + 0.1 for k, text in lines.items())
     panels = max(ends, default=0.0) + GAP

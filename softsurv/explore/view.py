@@ -188,6 +188,20 @@ class TreeView:
                 places[node.index] = 0.5 * (places[node.left] + places[node.right])
         return places
 
+    def heights(self) -> dict[int, float]:
+        """Vertical place of each node in a picture with a line for each leaf: leaves at 0.5, 1.5, 2.5, ...
+
+        A branch node stands between the last leaf of its upper side and the first of its lower side.
+        """
+        first = {self.leaf_node(leaf).index: k for k, leaf in enumerate(self.order or self.leaves)}
+        last, places = dict(first), {index: k + 0.5 for index, k in first.items()}
+        for node in reversed(self.nodes):  # children before their parents
+            if node.leaf < 0:
+                upper, lower = sorted((node.left, node.right), key=first.__getitem__)
+                first[node.index], last[node.index] = first[upper], last[lower]
+                places[node.index] = last[upper] + 1.0
+        return places
+
 
 def tree_view(tree: Any) -> TreeView:
     """The view of a fitted soft or optimal survival tree, or of a bare `HardTree`."""

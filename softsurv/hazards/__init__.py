@@ -19,7 +19,11 @@ __all__ = ["LeafFamily", "family_names", "get_family", "register_family"]
 
 
 def family_names() -> list[str]:
-    """Names that ``leaf=`` accepts."""
+    """Names that ``leaf=`` accepts.
+
+    Features multiply the hazard in "exponential", "weibull", "gompertz" and "spline_ph", the odds of the event in
+    "loglogistic" and "spline_po", and the time in "lognormal". The splines are those of Royston and Parmar (2002).
+    """
     return list(_REGISTRY)
 
 

@@ -3,18 +3,14 @@
 import pandas as pd
 import pytest
 
-from softsurv.commands._input import likely_event
+from softsurv.commands._input import _check_binary
+from softsurv.errors import InvalidSurvivalDataError
 
 
 @pytest.mark.parametrize(
     ("values", "named"),
-    [
-        (["no", "yes", "no"], "yes"),
-        (["Alive", "Dead", None], "Dead"),
-        ([1, 2, 1], "2"),  # as R's survival package has it: 1 censored, 2 dead
-        (["1", "2"], "2"),
-        (["A", "B"], "VALUE"),
-    ],
+    [(["no", "yes", "no"], "yes"), ([1, 2, 1], "2"), ([1.0, 2.0], "2"), (["A", "B"], "VALUE")],
 )
-def test_the_likely_event(values, named):
-    assert likely_event(pd.Series(values, dtype=object)) == named
+def test_the_example_of_an_event(values, named):
+    with pytest.raises(InvalidSurvivalDataError, match=f"such as --event died={named}$"):
+        _check_binary(pd.Series(values, dtype=object), "died")

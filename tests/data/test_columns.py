@@ -14,6 +14,7 @@ from softsurv.data.columns import (
     float_column,
     group_column,
     is_binary,
+    likely_event,
     plain_array,
     require,
     series,
@@ -88,6 +89,9 @@ def test_events_are_flags_or_zeros_and_ones(values):
     ("values", "sentence"),
     [
         ([1, 2, 1], "got 1, 2; pass a comparison, such as event == 2 if 2 marks an observed event"),
+        (["no", "yes"], "got 'no', 'yes'; pass a comparison, such as event == 'yes'"),
+        (["a", "b"], "such as event == 'a'"),
+        ([12.5, 3.0], r"got 12.5, 3.0; these look like times: a pair is \(event, time\), in this order"),
         (["dead", "alive"], "got 'dead', 'alive'; pass a comparison, such as event == 'dead'"),
         ([0, 1, 2, 3, 4, 5], r"got 0, 1, 2, 3, \.\.\.; .* or cause= where"),
         ([1, None], "event must be known, got None at row 1; drop the row"),
@@ -154,3 +158,17 @@ def test_masked_whole_numbers_become_floats_and_masked_text_objects():
 def test_a_column_holds_one_real_number_a_row(column, sentence):
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         float_column(column, "time")
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (["no", "yes", "no"], "yes"),
+        (["Alive", "Dead", None], "Dead"),
+        ([1, 2, 1], 2),  # as R's survival package has it: 1 censored, 2 dead
+        (["1", "2"], "2"),
+        (["A", "B"], None),
+    ],
+)
+def test_the_likely_event(values, named):
+    assert likely_event(pd.Series(values, dtype=object)) == named

@@ -9,6 +9,7 @@ import pytest
 
 from softsurv import OptimalSurvivalTree
 from softsurv.explore import tree_html
+from softsurv.explore.svg import text_width
 from softsurv.explore.view import tree_view
 
 
@@ -27,7 +28,7 @@ def test_page_is_well_formed_and_stands_alone(which, request):
 
 def test_names_are_escaped():
     from softsurv.data.encoding import OutputColumn
-    from softsurv.explore.html import rule_box
+    from softsurv.explore.svg import rule_box, rule_lines
     from softsurv.explore.view import LinearSplit, ViewNode
     from softsurv.hazards import get_family
     from softsurv.trees.linear_rule import LinearRule
@@ -37,13 +38,13 @@ def test_names_are_escaped():
     tree.rules = (LinearRule((0,), (1.0,), 0.0),)
     split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), tree, 0, (OutputColumn("<b>&", "<b>&", "number"),))
     node = ViewNode(0, 0, -1, 1, 2, -1, split, 0)
-    assert "&lt;b&gt;&amp;" in rule_box(node, 100.0, 3)
+    assert "&lt;b&gt;&amp;" in rule_box(rule_lines(node, 3, 40), 100.0, 50.0)
 
 
 def boxes_of(tree):
     """(x, y, width, height) of every rule."""
     root = ElementTree.fromstring(tree_html(tree))
-    rects = root.iter("{http://www.w3.org/2000/svg}rect")
+    rects = [r for r in root.iter("{http://www.w3.org/2000/svg}rect") if r.get("rx")]
     return [tuple(float(r.get(k)) for k in ("x", "y", "width", "height")) for r in rects]
 
 
@@ -60,9 +61,35 @@ def test_a_rule_of_many_long_levels_has_room():
     assert all(y >= root[1] + root[3] for x, y, w, h in boxes if (x, y, w, h) != root)
 
 
-def test_rule_boxes_do_not_overlap(deep):
-    boxes = boxes_of(deep.tree)
-    assert len(boxes) == 7
+@pytest.mark.parametrize("which", ["gbsg2", "deep", "large"])
+def test_rule_boxes_do_not_overlap(which, request):
+    tree = request.getfixturevalue(which).tree
+    boxes = boxes_of(tree)
+    assert len(boxes) == len(tree_view(tree).branches)
     for i, (x, y, w, h) in enumerate(boxes):
         for u, v, p, q in boxes[:i]:
             assert x + w <= u or u + p <= x or y + h <= v or v + q <= y
+
+
+@pytest.mark.parametrize("which", ["gbsg2", "deep", "large", "uneven", "stump"])
+def test_the_page_is_about_as_wide_as_a_notebook(which, request):
+    page = tree_html(request.getfixturevalue(which).tree)
+    svg = next(ElementTree.fromstring(page).iter("{http://www.w3.org/2000/svg}svg"))
+    assert float(svg.get("width")) < 800
+    assert ("lower risk above" in page) == (len(tree_view(request.getfixturevalue(which).tree).leaves) > 4)
+
+
+def test_leaves_with_many_causes_have_room_for_their_words():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(size=300)})
+    cause = rng.choice(["death of the heart", "death of other causes", "relapse in the liver"], 300)
+    time = rng.exponential(np.where(X["age"] > 0, 1.0, 9.0))
+    tree = OptimalSurvivalTree(max_depth=1).fit(X.assign(t=time, c=cause), time="t", cause="c")
+    page = ElementTree.fromstring(tree_html(tree))
+    width = float(next(page.iter("{http://www.w3.org/2000/svg}svg")).get("width"))
+    ends = [
+        float(text.get("x")) + text_width(text.text)
+        for text in page.iter("{http://www.w3.org/2000/svg}text")
+        if text.get("text-anchor") == "start"
+    ]
+    assert max(ends) <= width < 800

@@ -133,6 +133,39 @@ def test_page_needs_no_network_and_survives_odd_names(mixed):
     assert "<script" not in shown
 
 
+OVERLAPS = """
+  const seen = [...document.querySelectorAll("#tree rect")].map((r) => r.getBoundingClientRect());
+  const hit = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const inside = [...document.querySelectorAll("#tree g")].every((g) => {
+    const box = g.querySelector("rect").getBBox();
+    return [...g.querySelectorAll("text")].every((t) => t.getBBox().x >= box.x && t.getBBox().width <= box.width);
+  });
+  const tree = document.getElementById("tree"), lines = new Set(
+    [...document.querySelectorAll("[data-leaf]")].map((g) => Math.round(g.querySelector("rect").getBBox().y))
+  );
+  return {
+    overlaps: seen.flatMap((a, i) => seen.slice(i + 1).filter((b) => hit(a, b))).length,
+    boxes: seen.length, inside, beside: lines.size === 1, room: tree.clientWidth, width: tree.scrollWidth,
+  };
+"""
+
+
+@pytest.mark.parametrize("which", ["mixed", "deep", "large", "short"])
+def test_a_tree_fits_its_page_and_its_words_their_boxes(which, request, in_browser):
+    if which == "short":
+        data = request.getfixturevalue("mixed").data
+        tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    else:
+        subject = request.getfixturevalue(which)
+        tree, data = subject.tree, subject.test if which == "large" else subject.data
+    found = in_browser(explorer(tree, data, time_unit="months").page, OVERLAPS)
+    assert found["overlaps"] == 0
+    assert found["inside"]
+    assert found["boxes"] == len(tree_view(tree).nodes)
+    assert found["beside"] == (which == "short")
+    assert found["width"] <= found["room"]
+
+
 def test_a_single_leaf_and_a_saved_page(stump, browser, tmp_path):
     path = explorer(stump.tree, stump.data).save(tmp_path / "explorer.html")
     document, console = browser(path.read_text(encoding="utf-8"))

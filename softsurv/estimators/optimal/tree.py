@@ -75,9 +75,13 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         40 or a twentieth of the rows.
     complexity : float
         Cost per leaf, in the unit of the objective.
-    thresholds, max_levels, min_share
-        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
-        their weights; "all" loses nothing.
+    thresholds : int, "all", list of float, or mapping
+        Where numbers may be cut: at so many quantiles of the rows, whatever their weights; "all": between any two
+        neighbouring values, so that nothing is lost; at the values of a list; or one of these for each column named.
+    max_levels : int, optional
+        Most levels of a category; the least frequent ones are merged into "other". None: all.
+    min_share : float
+        Cuts with a smaller share of the rows on either side are left out, and levels with a smaller share are merged.
     missing : {"impute", "route"}
         "impute": a missing value counts as the training mean or the most frequent level. "route": the search chooses
         a side for missing values at every split, which the printed rule says (``age <= 63 or missing``), and may
@@ -154,6 +158,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         what the fit left of its time limit; what that cut off is not there. Of a continued tree it is the path of the
         proven part. Saving works it out; a pickled copy has it only if it was asked for before.
     report_ : FitReport
+        How the search ended, its objective and bound, and the seconds that it took.
     selection_ : DataFrame
         What ``tune`` tried, best first: mean number of leaves and held-out loss, difference to the best limit on the
         leaves and its standard error; empty without it.
@@ -163,6 +168,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     feature_importances_ : ndarray (n_features_in_,)
         Share of each raw column in what the splits take off the objective, summing to one.
     binarizer_ : Binarizer
+        How the raw features became the columns and cuts of the search.
 
     References
     ----------
@@ -208,7 +214,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         sample_weight : (n,), optional
             Rows of weight 0 are left out.
         entry : (n,), optional
-            Left truncation ("relative_risk" only).
+            Time from which a row is under observation (late entry, left truncation); for "relative_risk" alone.
         cause : column name or array, optional
             Competing risks, instead of ``event``: 0 for censored rows, else what happened. ``cause_names`` names codes.
             The objective is the sum of the causes' deviances, and leaves hold cumulative incidences.

@@ -54,8 +54,13 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         count where the objective takes them: "balanced_accuracy", and others with ``class_weight``.
     complexity : float
         Cost per leaf, in the unit of the objective: 0.01 asks a leaf to classify 1 % of the weight better.
-    thresholds, max_levels, min_share
-        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default; "all" loses nothing.
+    thresholds : int, "all", list of float, or mapping
+        Where numbers may be cut: at so many quantiles of the rows; "all": between any two neighbouring values, so that
+        nothing is lost; at the values of a list; or one of these for each column named.
+    max_levels : int, optional
+        Most levels of a category; the least frequent ones are merged into "other". None: all.
+    min_share : float
+        Cuts with a smaller share of the rows on either side are left out, and levels with a smaller share are merged.
     missing : {"impute", "route"}
         "impute": a missing value counts as the training mean or the most frequent level. "route": the search chooses
         a side for missing values at every split, which the printed rule says (``age <= 63 or missing``), and may
@@ -76,6 +81,7 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
     Attributes
     ----------
     classes_ : ndarray (K,)
+        The classes, in the order of `predict_proba`.
     tree_ : HardTree
         Splits in the data's units, with the share of each class in each leaf.
     label_ : ndarray (L,)
@@ -83,10 +89,13 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
     objective_, lower_bound_, gap_ : float
         Objective of the tree on the training rows, a lower bound for every tree, and the difference.
     status_ : Status
+        Why the search ended.
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves where ``path`` asks for them, else the tree alone.
     report_ : FitReport
+        How the search ended, its objective and bound, and the seconds that it took.
     binarizer_ : Binarizer
+        How the raw features became the columns and cuts of the search.
 
     References
     ----------

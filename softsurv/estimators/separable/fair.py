@@ -52,6 +52,7 @@ class OptimalFairClassificationTree(TreeClassifier):
     difference_ : float
         Difference between groups on the training rows.
     groups_ : ndarray (G,)
+        The groups.
     objective_, lower_bound_, gap_, status_, tree_, label_, classes_, report_, binarizer_
         As in `OptimalClassificationTree`.
 

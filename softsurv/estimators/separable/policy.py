@@ -36,6 +36,7 @@ class OptimalPolicyTree(PolicyTree):
     Attributes
     ----------
     treatments_ : ndarray (K,)
+        The treatments, in the order of the scores.
     tree_ : HardTree
         Splits in the data's units, with the mean score of each treatment in each leaf.
     label_ : ndarray (L,)

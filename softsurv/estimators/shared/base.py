@@ -169,7 +169,11 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
         return self._quantile(self._checked(X, how), 1 - float(probability))
 
     def predict_median(self, X: Any, **how: Any) -> FloatArray:
-        """Median survival time, (n,); ``inf`` where S stays above one half."""
+        """Median survival time, (n,), in the unit of the training times; ``inf`` where S stays above one half.
+
+        The curve of an optimal tree ends with the last training time, ``horizon_``. That of a soft tree goes on: a
+        median beyond it is extrapolated.
+        """
         return self.predict_quantile(X, 0.5, **how)
 
     def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:

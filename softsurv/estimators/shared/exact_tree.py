@@ -14,6 +14,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.rules import fills_text
 from softsurv.errors import warn
 from softsurv.results import FitReport, Status, how_it_ended
+from softsurv.trees.hard_sql import hard_tree_sql
 from softsurv.trees.hard_tree import HardTree
 
 PROVEN = (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
@@ -104,6 +105,22 @@ class ExactTree(Proven):
         """Source of a plain function that takes one row as a mapping and returns its leaf."""
         check_is_fitted(self, "tree_")
         return self.tree_.to_python(name, self.leaf_lines())
+
+    def export_sql(self, quote: str = '"') -> str:
+        """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where training sent them.
+
+        Parameters
+        ----------
+        quote : {'"', "`"}
+            What stands around the names of columns: MySQL and BigQuery want "`". Levels are compared as text.
+
+        Returns
+        -------
+        str
+            For ``SELECT *, (...) AS leaf FROM table``.
+        """
+        check_is_fitted(self, "tree_")
+        return hard_tree_sql(self.tree_, quote)
 
     def _search_state(self) -> dict[str, Any]:
         """Tree, splits, report and sizes as plain JSON values."""

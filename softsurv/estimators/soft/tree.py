@@ -59,18 +59,25 @@ class SoftSurvivalTree(FittedSoftEstimator):
         finds at that depth with no condition but ten events in a leaf; if the depth is open, it is chosen with the
         starts of "auto". An `OptimalSurvivalTree` or `HardTree`: its splits are the only start, and its depth is the
         default of ``depth``.
-    l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
-        Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
-        single-leaf fit); on each leaf's own slopes, for rules; on the routing weights of dense splits. Each is divided
-        by the number of rows. None: chosen by inner cross-validation.
+    l2 : float, optional
+        Penalty on the slopes of the leaves: a larger one pulls the effects of the features towards none. As the three
+        that follow, it is divided by the number of rows. None: chosen by inner cross-validation.
+    shrinkage : float, optional
+        Penalty on each leaf's own level and shape: a larger one makes the leaves more alike. For dense splits it is on
+        the distance of a leaf from the single-leaf fit. None: chosen by inner cross-validation.
+    slope_shrinkage : float, optional
+        Penalty on each leaf's own slopes, for rules: a larger one makes effects more alike across leaves. None: chosen
+        by inner cross-validation.
+    routing_l2 : float, optional
+        Penalty on the routing weights of dense splits. None: chosen by inner cross-validation.
     fairness : float
         Weight of the mean squared distance between the predicted survival curves of the groups (``group`` in ``fit``);
         the single leaf that leaves shrink to and the choice of penalties take it into account.
     l1 : float
         Group lasso on the features, so that the tree uses few of them; divided by the square root of the number of
         rows.
-    max_iter : int
-        Iterations of L-BFGS, or macro iterations of NODEC-DR.
+    max_iter : int, optional
+        Most iterations of L-BFGS, or macro iterations of NODEC-DR. None: as many as the solver has by default.
     preset : {None, "paper"}
         "paper": NODEC-DR with the published settings in place of the arguments above; needs ``depth``. Of its 20
         starts the one with the lowest training objective predicts; the paper reports means over the starts
@@ -80,6 +87,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     device : str
         "auto" takes CUDA where there is a device.
     dtype : {"float64", "float32"}
+        Precision of the arithmetic.
     random_state : int, optional
         Seed of folds and starts; 0 by default, so that a fit can be repeated.
     preprocess : bool
@@ -120,10 +128,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
     time_floor_ : float
         The time that stands for time 0 in training and in scores: half the smallest positive training time.
     preprocessor_ : Preprocessor
+        How the raw features became numbers; None with ``preprocess=False``.
 
     References
     ----------
-    Consolo, Amaldi & Carrizosa (2025), Soft decision trees for survival analysis, eq. 5. Default design: shrinkage
+    Consolo, Amaldi & Carrizosa (2026), Soft decision trees for survival analysis, eq. 5. Default design: shrinkage
     towards the single leaf and validated depth, which the paper does not have.
 
     Examples
@@ -189,10 +198,13 @@ class SoftSurvivalTree(FittedSoftEstimator):
         y : structured array, or (event, time), optional
             Or give ``time`` and ``event`` as column names.
         sample_weight : (n,), optional
+            How much each row counts, >= 0.
         group : (n,), optional
             Sensitive group of each row, for ``fairness``; never a feature.
-        entry, upper : (n,), optional
-            Left truncation, and the upper end of an interval that holds the event (see `SurvivalData`).
+        entry : (n,), optional
+            Time from which a row is under observation (late entry, left truncation).
+        upper : (n,), optional
+            Upper end of an interval that holds the event (interval censoring; see `SurvivalData`).
         cause : (n,), optional
             Competing risks, in place of ``event``: 0 for censored rows, else the code or label of what happened. Each
             leaf then holds one hazard for each cause, under the same rules.

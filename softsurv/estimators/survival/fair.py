@@ -93,6 +93,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
     difference_ : ndarray (H,)
         Largest difference between two groups at each time, on the training rows.
     groups_ : ndarray (G,)
+        The groups.
     tree_, objective_, lower_bound_, gap_, status_, report_, leaf_table_, feature_importances_, binarizer_
         As in `OptimalSurvivalTree`.
 

@@ -86,6 +86,7 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         X : DataFrame or array (n, p)
             Features known before the treatment; may hold categories and missing values.
         y : structured array, or (event, time)
+            Whether there was an event, and the time of it or of censoring.
         treatment : (n,)
             The treatment given: numbers or text.
         propensity : (K,) or (n, K), optional

@@ -1,0 +1,48 @@
+"""A hard tree as an expression of SQL that gives the leaf of every row of a table."""
+
+from __future__ import annotations
+
+import math
+
+from softsurv.errors import InvalidParameterError
+from softsurv.trees.hard_text import Questions
+
+QUOTES = ('"', "`")
+
+
+def hard_tree_sql(tree: Questions, quote: str) -> str:
+    """A CASE expression whose value is the leaf; names of columns stand in ``quote``, which is doubled within them.
+
+    Missing values (NULL) are filled or routed as in training.
+    """
+    if quote not in QUOTES:
+        raise InvalidParameterError(f"quote must be one of {QUOTES}, got {quote!r}; most databases take '\"'")
+
+    def walk(node: int, indent: int) -> str:
+        """A node and all below it."""
+        leaf = int(tree.leaf[node])
+        if leaf >= 0:
+            return str(leaf)
+        pad = "    " * indent
+        yes, no = (walk(int(side[node]), indent + 1) for side in (tree.left, tree.right))
+        return f"CASE WHEN {_question(tree, node, quote)}\n{pad}    THEN {yes}\n{pad}    ELSE {no}\n{pad}END"
+
+    return walk(0, 0)
+
+
+def _question(tree: Questions, node: int, quote: str) -> str:
+    """The question of a branch node. About NULL a comparison is unknown, which CASE takes for no."""
+    source = tree.sources[int(tree.feature[node])]
+    levels, cut, missing = tree.levels[node], float(tree.threshold[node]), tree.missing[node]
+    column = quote + str(source.name).replace(quote, 2 * quote) + quote
+    if not levels and math.isnan(cut):
+        return f"{column} IS NULL"
+    if missing is None and source.fill is not None:
+        missing = source.fill in levels if levels else float(source.fill) <= cut
+    known = f"{column} IN ({', '.join(map(_literal, levels))})" if levels else f"{column} <= {_literal(cut)}"
+    return f"{column} IS NULL OR {known}" if missing else known
+
+
+def _literal(value: str | float) -> str:
+    """A text or a number as SQL writes it. No value of the data gets into the expression another way."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(float(value))
