@@ -97,7 +97,8 @@ def fit_starts(
         Called with the round and the objectives of the trees that trained together.
     """
     starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
-    problem = make_problem_of_causes(data, recipe.family, recipe.counts, dtype=machine.dtype, device=machine.device)
+    how = {"dtype": machine.dtype, "device": machine.device, "design": data.design}
+    problem = make_problem_of_causes(data, recipe.family, recipe.counts, **how)
     n, lasso = torch.full((1,), float(data.n), dtype=torch.float64).to(problem.weight), None
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)

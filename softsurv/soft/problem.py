@@ -13,6 +13,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
+from softsurv.numerics import Design, with_intercept
 from softsurv.soft.gram import WeightedGram, inverse_gram
 from softsurv.soft.groups import Groups
 
@@ -242,6 +243,7 @@ def make_problem(
     n_trees: int = 1,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
+    design: Design | None = None,
 ) -> Problem:
     """Problem of M trees that share one data set (G = 1).
 
@@ -254,7 +256,10 @@ def make_problem(
         Weight of each row for each tree, zero for held-out rows; equal weights otherwise.
     n_trees : int
         M, where ``weight`` is not given.
+    design : Design, optional
+        That of the data, where it is there already.
     """
+    design = Design(with_intercept(data.x)) if design is None else design
     time = floor_times(data.time)
     time_scale = family.fit_time_scale(*_known_times(data, time))
     row_weight = torch.ones_like(time) if data.weight is None else data.weight
@@ -279,7 +284,7 @@ def make_problem(
         extra["started"] = (data.time > 0)[None, None].to(device)
     return Problem(
         family=family,
-        design=data.design.to(device, dtype).table[None],
+        design=design.to(device, dtype).table[None],
         event=place(data.event[None, None]),
         features=features_at(time),
         weight=place(table)[:, None],

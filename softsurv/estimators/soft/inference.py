@@ -10,6 +10,7 @@ import torch
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.soft.fitted import leaf_of
+from softsurv.numerics import Design
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Recipe
 from softsurv.sparse.covariance import dense_covariance
@@ -30,14 +31,20 @@ def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray
     return np.sum([split_effects(tree, data.design, grid, weight) for tree in trees], 0)
 
 
-def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> FloatArray | None:
-    """Covariance of the leaves of a dense tree, each row being in its most probable leaf; (L, Q + K, Q + K)."""
-    problem, used = make_problem(data, recipe.family, device=tree.leaves.device), tree.used_leaves
+def covariance_of_leaves(
+    tree: SoftTree, data: SurvivalData, recipe: Recipe, design: Design | None = None
+) -> FloatArray | None:
+    """Covariance of the leaves of a dense tree, each row being in its most probable leaf; (L, Q + K, Q + K).
+
+    ``design`` is that of the data, where it is there already.
+    """
+    design = data.design if design is None else design
+    problem, used = make_problem(data, recipe.family, device=tree.leaves.device, design=design), tree.used_leaves
     leaves = tree.leaves[0].detach().double()[torch.as_tensor(used)]
     shrinkage = recipe.candidate.shrinkage if tree.depth else 0.0
     strength = torch.full((leaves.shape[1],), recipe.l2_all + shrinkage, dtype=torch.float64)
     if shrinkage == 0:  # a shrunken tree has no ridge of its own: its anchor had it
         strength[1 : tree.n_features + 1] += recipe.candidate.ridge
     total = float(data.n if data.weight is None else data.weight.sum())
-    leaf = torch.as_tensor(leaf_of(tree, data.design))
+    leaf = torch.as_tensor(leaf_of(tree, design))
     return dense_covariance(problem, leaf, leaves, strength / data.n, total, data.subject_codes)

@@ -170,7 +170,7 @@ def dense_tree(order: Order) -> Made:
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     known = not (recipe.fairness or recipe.l1)
     covariances = tuple(
-        covariance_of_leaves(tree, part, recipe) if known else None
+        covariance_of_leaves(tree, part, recipe, data.design) if known else None
         for tree, part in zip(trees, data.by_cause(), strict=True)
     )
     return Made(trees, recipe.candidate, report, tried, covariances, starts)
