@@ -73,7 +73,7 @@ const softsurv = (() => {
   };
 
   const hazardOf = {
-    proportional_hazards: Math.exp,
+    proportional_hazards: (z) => Math.exp(Math.min(z, 30)) * (Math.max(z, 30) - 29), // safe_exp of the estimators
     proportional_odds: (z) => Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))),
     probit: (z) => -Math.log(0.5 * erfc(z / Math.SQRT2)),
   };
