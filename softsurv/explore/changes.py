@@ -35,7 +35,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     Notes
     -----
     A number moves to just beyond a boundary on the row's path, within its range in training or in ``data``; one that
-    was always whole in training moves to the next whole number.
+    was always whole in training moves to the nearest whole number that leads elsewhere.
     This is what the tree would say, not what would happen to a subject.
 
     Examples
@@ -72,18 +72,18 @@ def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, An
     span = (source["high"] - source["low"]) or 1.0
     encoded = view.encode(frame)[0]
     values = [
-        _beyond(edge, side, span, whole=name in view.whole)
+        value
         for node, _ in view.path(leaf)
         if node.split is not None
         for edge in node.split.boundaries(view.columns, encoded, name)
-        for side in (-1, 1)
+        if np.isfinite(edge)
+        for value in _beside(edge, span, whole=source["whole"])
     ]
-    return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"] and np.isfinite(v)]
+    return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"]]
 
 
-def _beyond(edge: float, side: int, span: float, *, whole: bool) -> float:
-    """The nearest value on one side of a boundary that passes it."""
-    value = edge + side * NUDGE * span
-    if not whole or not np.isfinite(value):
-        return value
-    return float(np.ceil(value) if side > 0 else np.floor(value))
+def _beside(edge: float, span: float, *, whole: bool) -> list[float]:
+    """Values on both sides of a boundary; of whole numbers those about it, as the boundary itself may be on either."""
+    if whole:
+        return [float(np.floor(edge) + step) for step in (-1, 0, 1, 2)]
+    return [edge - NUDGE * span, edge + NUDGE * span]

@@ -100,6 +100,7 @@ def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
         whole = bool((values.dropna() % 1 == 0).all())
         found.append(
             {"name": name, "levels": None, "low": low, "high": high, "step": 1 if whole else (high - low) / 200}
+            | {"whole": name in view.whole}
         )
     return found
 
