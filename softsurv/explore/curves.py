@@ -186,7 +186,8 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
         ``n`` and ``events``, counted in rows, those of weight 0 left out; with weights, late entries and intervals
         (see `LeafTable`) ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
         ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
-        Leaves without rows hold 0 and nan.
+        Leaves without rows hold 0 and nan. Of an optimal tree without ``data`` median and mean are those of the curve
+        that the leaf predicts, which is pulled towards others and has no interval.
 
     Examples
     --------

@@ -47,7 +47,8 @@ class TreeParts:
         seen = leaf_table(leaf, rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
         seen = seen.with_history(leaf, rows.cause, rows.cause_names, rows.subject)
         curves = self.curves.survival
-        return replace(seen, curves=curves, median=np.array([median(curve) for curve in curves]))
+        medians, none = np.array([median(curve) for curve in curves]), np.full(len(curves), np.nan)
+        return replace(seen, curves=curves, median=medians, median_lower=none, median_upper=none)
 
     @cached_property
     def importances(self) -> FloatArray:
