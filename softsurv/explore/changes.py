@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.frames import as_frame
+from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.payload import sources_of
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import one_row
@@ -22,7 +24,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     ----------
     tree : fitted tree
     row : DataFrame of one row, Series or dict
-    data : table, optional
+    data : SurvivalData, (X, y) or a table, optional
         Widens the ranges of the features. An optimal tree keeps no ranges: without ``data`` they reach from the
         row's value just beyond the tree's thresholds.
 
@@ -43,7 +45,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     >>> crossings(tree, test.X.iloc[[0]])                       # doctest: +SKIP
     """
     frame, view = one_row(row), tree_view(tree)
-    ranges = frame if data is None else pd.concat([frame, getattr(data, "X", data)], ignore_index=True)
+    ranges = frame if data is None else pd.concat([frame, _features(data)], ignore_index=True)
     leaf = int(tree.apply(frame)[0])
     found = []
     for source in sources_of(view, ranges):
@@ -55,6 +57,13 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
                 break
     table = pd.DataFrame(found, columns=["feature", "current", "needed", "effort", "leaf"])
     return table.sort_values("effort", kind="stable", ignore_index=True)
+
+
+def _features(data: Any) -> pd.DataFrame:
+    """The features of `SurvivalData`, of a pair (X, y) or of a table."""
+    if isinstance(data, tuple) and len(data) == 2:
+        data = data[0]
+    return as_frame(data.X if isinstance(data, SurvivalData) else data)
 
 
 def _with(frame: pd.DataFrame, name: str, value: Any) -> pd.DataFrame:

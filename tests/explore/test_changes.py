@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.explore import crossings
 
 
@@ -104,3 +105,12 @@ def test_the_nearest_comes_first_in_shares_of_the_range(mixed):
                 share = abs(change.needed - change.current) / (column.max() - column.min())
                 assert change.effort == pytest.approx(share)
                 assert column.min() <= change.needed <= column.max()
+
+
+@pytest.mark.parametrize("form", [lambda d: d, lambda d: d.X, lambda d: (d.X, d.y), lambda d: d.X.to_dict("list")])
+def test_ranges_come_from_every_form_of_a_table(uneven, form):
+    row = uneven.data.X.iloc[[0]]
+    expected = crossings(uneven.tree, row, uneven.data)
+    pd.testing.assert_frame_equal(crossings(uneven.tree, row, form(uneven.data)), expected)
+    with pytest.raises(InvalidSurvivalDataError, match="X must be two-dimensional"):
+        crossings(uneven.tree, row, 3)
