@@ -63,8 +63,9 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
     Smooth curves get an even grid, or where positive one that is denser near 0. Curves of steps get both sides of
     their steps, so that a line through the grid is upright there.
     """
+    last: Any = survival_tree(tree).unique_times_[-1] if horizon is None else horizon
     try:
-        end = float(survival_tree(tree).unique_times_[-1] if horizon is None else horizon)
+        end = float(last)
     except (TypeError, ValueError):
         end = np.nan
     if not 0 < end < np.inf:
@@ -191,7 +192,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
         (see `LeafTable`) ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
         ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
         Leaves without rows hold 0 and nan. Of an optimal tree without ``data`` median and mean are those of the curve
-        that the leaf predicts, which is pulled towards others and has no interval.
+        that the leaf predicts; where its median is not that of the leaf's rows, it has no interval.
 
     Examples
     --------

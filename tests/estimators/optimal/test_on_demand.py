@@ -51,6 +51,7 @@ def test_a_predicted_median_has_no_interval_of_the_observed_one():
     data = load_dataset("veterans")
     tree = OptimalSurvivalTree(max_depth=1).fit(data)
     predicted, observed = tree.leaf_summary(), tree.leaf_summary(data)
+    assert (predicted["median"] != observed["median"]).all()
     assert predicted[["median_lower", "median_upper"]].isna().all(axis=None)
     assert observed["median"].between(observed["median_lower"], observed["median_upper"]).all()
     np.testing.assert_array_equal(predicted[["n", "events"]], observed[["n", "events"]])
