@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.data.chunks import Chunk
+from softsurv.data.chunks import Chunk, within_chunk
 from softsurv.data.columns import require
 from softsurv.data.encoding import is_number, labels, numbers
 from softsurv.data.frames import refuse_twice
@@ -100,8 +100,15 @@ def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [va
     seen: dict[str, _Column] = {}
     for chunk in chunks:
         refuse_twice(chunk.X, "source")
-        for name in chunk.X.columns:
-            seen.setdefault(str(name), _Column()).see(chunk.X[name], str(name))
+        names = [str(name) for name in chunk.X.columns]
+        if other := seen.keys() ^ set(names) if seen else None:
+            raise InvalidSurvivalDataError(
+                f"source must have the same columns throughout, got {min(other)!r} in some rows only: the rows from "
+                f"{chunk.first_row} on differ from those before; write the column to every file"
+            )
+        with within_chunk(chunk.first_row):
+            for name in chunk.X.columns:
+                seen.setdefault(str(name), _Column()).see(chunk.X[name], str(name))
     total: dict[str, _Column] = {}
     for part in gather(seen):
         for name, column in part.items():

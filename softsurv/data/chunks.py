@@ -6,6 +6,7 @@ A chunk is the same rows whoever reads it, so several processes can share a tabl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.columns import event_column, float_column, require
+from softsurv.data.columns import check_listed, event_column, float_column, require
 from softsurv.data.frames import (
     MISSING,
     checksum,
@@ -25,7 +26,8 @@ from softsurv.data.frames import (
     without_unnamed,
 )
 from softsurv.data.kinds import declared
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.data.outcome_checks import check_size_of_weights
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 CHUNK_ROWS = 65_536
 """Rows in a chunk: some megabytes of features, few enough to stay near a core's caches."""
@@ -38,7 +40,7 @@ _TYPES = "types are taken from its first 16 MiB, so convert it to parquet where 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows: raw features, outcome and weight, and where they stand in the table."""
+    """Some rows: raw features, outcome and weight, and where they stand in the table; rows of weight 0 are left out."""
 
     first_row: int
     X: pd.DataFrame
@@ -80,6 +82,12 @@ class Table:
     chunk_rows: int = CHUNK_ROWS
     categorical: Sequence[str] = ()
     missing_values: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.chunk_rows, bool) or not isinstance(self.chunk_rows, int) or self.chunk_rows < 1:
+            raise InvalidParameterError(f"chunk_rows must be an integer >= 1, got {self.chunk_rows!r}")
+        for argument in ("drop", "categorical", "missing_values"):
+            check_listed(argument, getattr(self, argument))
 
     @property
     def files(self) -> list[Path]:
@@ -134,7 +142,10 @@ class Table:
         """
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
         for first_row, frame in read(self, rank, size, says):
-            yield self._checked(first_row, frame)
+            with within_chunk(first_row):
+                chunk = self._checked(first_row, frame)
+            if len(chunk.time):
+                yield chunk
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Raw rows, chunk by chunk, with whatever columns there are: for prediction."""
@@ -147,19 +158,32 @@ class Table:
                 shown = ", ".join(map(repr, list(frame.columns)[:12]))
                 raise InvalidSurvivalDataError(f"{role} must name a column of the table, got {name!r}; it has {shown}")
         time = float_column(frame[self.time], "time")
-        require(np.isfinite(time) & (time >= 0), time, "time", "finite and >= 0", _where(first_row))
-        event = event_column(frame[self.event])
-        weight = None
-        if self.weight is not None:
-            weight = float_column(frame[self.weight], "weight")
-            require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", _where(first_row))
+        good = np.isfinite(time) & (time >= 0)
+        require(good, time, "time", "finite and >= 0", "drop the row or shift the time origin")
+        event, weight = event_column(frame[self.event]), None
         outcome = [name for name in (self.time, self.event, self.weight) if name is not None]
         features = frame.drop(columns=[*outcome, *(name for name in self.drop if name in frame.columns)])
+        if self.weight is not None:
+            weight = float_column(frame[self.weight], "weight")
+            require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")
+            check_size_of_weights(weight, "weight")
+            if not weight.all():
+                counts = weight > 0
+                features, time, event, weight = features[counts], time[counts], event[counts], weight[counts]
         return Chunk(first_row, declared(features, self.categorical, self.missing_values), time, event, weight)
 
 
-def _where(first_row: int) -> str:
-    return f"rows are counted within the chunk that begins at row {first_row}"
+@contextmanager
+def within_chunk(first_row: int) -> Iterator[None]:
+    """Tell where the rows of a sentence are counted from."""
+    try:
+        yield
+    except InvalidSurvivalDataError as error:
+        if first_row == 0 or " at row " not in str(error):
+            raise
+        raise InvalidSurvivalDataError(
+            f"{error}; rows are counted within the chunk that begins at row {first_row}"
+        ) from None
 
 
 def _kind(path: Path) -> str | None:

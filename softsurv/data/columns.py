@@ -220,6 +220,12 @@ def group_column(values: Any, names: tuple[str, ...] = (), argument: str = "grou
     return codes, tuple(str(name) for name in coded.cat.categories)
 
 
+def check_listed(argument: str, values: Any) -> None:
+    """Refuse one name or value where a list is needed: the letters of a text would be taken one by one."""
+    if isinstance(values, str) or not np.iterable(values):
+        raise InvalidSurvivalDataError(f"{argument} must be a list, got {values!r}; write [{values!r}]")
+
+
 def require(ok: BoolArray, values: ArrayLike, argument: str, rule: str, remedy: str) -> None:
     """Raise one sentence naming the first row where ``ok`` is False, and how many there are."""
     if ok.all():

@@ -40,8 +40,8 @@ def stratified_folds(event: ArrayLike, n_splits: int = 5, seed: int = 0) -> list
     events = int(event.sum())
     if events < n_splits:
         raise InvalidSurvivalDataError(
-            f"event must be True in at least n_splits={n_splits} rows, one for each fold, got {events}; "
-            + (f"use n_splits <= {events}" if events >= 2 else "collect more events")
+            f"event must be True in at least {n_splits} rows, one for each fold, got {events}; "
+            + (f"use at most {events} folds" if events >= 2 else "collect more events")
         )
     fold = np.empty(len(event), dtype=np.int64)
     fold[_shuffled_strata(event, seed)] = np.arange(len(event)) % n_splits
@@ -97,5 +97,8 @@ def _as_events(event: ArrayLike) -> BoolArray:
 
 def _shuffled_strata(event: BoolArray, seed: int) -> IntArray:
     """Row numbers (N,): all events in random order, then all censored rows in random order."""
-    rng = np.random.default_rng(seed)
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"seed must be an integer >= 0, got {seed!r}") from None
     return np.concatenate([rng.permutation(np.flatnonzero(event)), rng.permutation(np.flatnonzero(~event))])

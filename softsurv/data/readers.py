@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.data.columns import is_binary, is_plain, series
+from softsurv.data.columns import check_listed, is_binary, is_plain, series
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.histories import cause_column, naming_subjects, warn_of_unnamed_subjects
 from softsurv.data.survival_data import SurvivalData
@@ -92,6 +92,8 @@ def survival_data(
     given |= {"cause": cause, "subject": id}
     _take_in(given, "entry", start, "start")
     _take_in(given, "time", stop, "stop")
+    check_listed("categorical", categorical)
+    check_listed("missing_values", missing_values)
     if isinstance(X, SurvivalData):
         extra = [key for key, value in {"y": y, **given}.items() if value is not None]
         meanings = {"categorical": categorical, "missing_values": missing_values}

@@ -17,6 +17,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.column_names import reader_columns
+from softsurv.estimators.shared.checks import whole
 from softsurv.estimators.soft.inference import covariance_of_leaves
 from softsurv.estimators.soft.parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
@@ -152,7 +153,9 @@ def fit_many(
     [12, 12, 12]
     """
     settings = _checked_settings(settings)
-    models = [SoftSurvivalTree(**setting) for setting in settings]
+    if n_folds is not None:
+        whole("n_folds", n_folds, 2)
+    models = [_model(setting) for setting in settings]
     reader = SoftSurvivalTree()
     raw = reader._read(X, y, **reader_columns(columns))
     folds = [] if n_folds is None else folds_of_content(raw, n_folds, seed)
@@ -185,6 +188,14 @@ def _checked_settings(settings: Any) -> tuple[Mapping[str, Any], ...]:
     if not given:
         raise InvalidParameterError("settings must hold at least one mapping of arguments, got none; name what to fit")
     return given
+
+
+def _model(setting: Mapping[str, Any]) -> SoftSurvivalTree:
+    """The unfitted tree of a setting."""
+    try:
+        return SoftSurvivalTree(**setting)
+    except TypeError as error:  # a name that is no argument, or no text
+        raise InvalidParameterError(f"settings must hold arguments of SoftSurvivalTree; {error}") from None
 
 
 def can_share(parts: Sequence[SurvivalData]) -> bool:

@@ -38,6 +38,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
     """
     from sklearn.utils.validation import check_is_fitted
 
+    _check_path(path)
     check_is_fitted(model, "tree_")
     arrays, state = model._state()
     survival = hasattr(model, "censoring_")
@@ -64,6 +65,11 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
     write_model(path, saved)
 
 
+def _check_path(path: Any) -> None:
+    if not isinstance(path, str | PathLike):
+        raise InvalidParameterError(f"path must be the folder of a model, got {path!r}")
+
+
 def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
     """Read a model that ``save`` wrote.
 
@@ -85,8 +91,7 @@ def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
     InvalidParameterError
         If the device is not there, or a leaf family of one's own is not registered.
     """
-    if not isinstance(path, str | PathLike):
-        raise InvalidParameterError(f"path must be the folder of a model, got {path!r}")
+    _check_path(path)
     saved = read_model(path)
     try:
         return _rebuild(saved, device)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.column_names import time_names
+from softsurv.estimators.shared.checks import grid_of, whole
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters, choose_device
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.ranges import default_grid
@@ -44,6 +46,9 @@ logger = logging.getLogger(__name__)
 
 SAMPLE_ROWS = 20_000
 """Rows of the sample on which the starts are trained: enough for a few hundred parameters."""
+
+LEAST_SAMPLE_ROWS = 100
+"""Smaller samples give starts from which a few sweeps over all rows do not recover."""
 
 CURVE_POINTS = 20_000
 """Most steps of a saved curve; one of more steps is kept at this many of its times, evenly by rank."""
@@ -70,11 +75,12 @@ def fit_stream(
         Unfitted, with ``depth``, ``l2``, ``shrinkage`` and ``routing_l2`` given: nothing is chosen inside. Of the
         solvers "lbfgs" only; without ``l1``, ``fairness`` and ``preset``.
     table : Table
+        Its rows of weight 0 are left out.
     memory : int or str
         Bytes, or text such as "2GB", that the encoded features of a process may take in memory; the others lie in
         a file. Beside them each row takes 17 bytes, the process itself some 0.6 GB.
     sample_rows : int
-        Rows of the sample.
+        Rows of the sample, at least 100.
     checkpoint : path-like, optional
         File that is replaced after each sweep; the same call goes on from it.
     folder : path-like, optional
@@ -94,6 +100,7 @@ def fit_stream(
     SoftsurvError
         If another process of the job ends.
     """
+    _check_arguments(model, table, sample_rows, max_sweeps, folder)
     parameters = SoftParameters(**model.get_params(deep=False))
     candidate = _streamable(parameters)
     with (
@@ -108,6 +115,8 @@ def fit_stream(
         with budget.reading():
             encoder = fit_preprocessor(iter(counted), ranks.gather).alphabetical()
             total = sum(ranks.gather(counted.rows))
+            if total == 0:
+                raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
             again = counted.again(table.chunks(ranks.rank, ranks.size, says=False))
             sample, spread, fingerprint = _fill(store, again, encoder, ranks, parameters.seed, sample_rows / total)
         table.check_unchanged(stamp)
@@ -159,7 +168,7 @@ def predict_stream(
     for frame in rows.frames():
         found = {"risk": model.predict(frame), "leaf": model.apply(frame)}
         if times is not None:
-            grid = np.atleast_1d(np.asarray(times, dtype=float))
+            grid = grid_of(times)
             curves = model.predict_survival_function(frame, times=grid)
             found |= {f"survival_{name}": curves[:, k] for k, name in enumerate(time_names(grid))}
         yield pd.DataFrame(found)
@@ -180,6 +189,17 @@ def parse_bytes(memory: int | str) -> int:
     if match is None or match[2].upper() not in units or isinstance(memory, bool):
         raise InvalidParameterError(f'memory must be bytes or text such as "2GB", got {memory!r}')
     return int(float(match[1]) * units[match[2].upper()])
+
+
+def _check_arguments(model: Any, table: Any, sample_rows: Any, max_sweeps: Any, folder: Any) -> None:
+    """Refuse what would fail only after the table was read."""
+    for name, value, wanted in (("model", model, SoftSurvivalTree), ("table", table, Table)):
+        if not isinstance(value, wanted):
+            raise InvalidParameterError(f"{name} must be a {wanted.__name__} to stream, got {type(value).__name__}")
+    whole("sample_rows", sample_rows, LEAST_SAMPLE_ROWS)
+    whole("max_sweeps", max_sweeps, 1)
+    if folder is not None and not Path(folder).is_dir():
+        raise InvalidParameterError(f"folder must be an existing folder, got {str(folder)!r}; make it first")
 
 
 def _streamable(p: SoftParameters) -> Candidate:

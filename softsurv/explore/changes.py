@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.frames import as_frame
+from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.payload import sources_of
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import one_row
@@ -22,7 +24,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     ----------
     tree : fitted tree
     row : DataFrame of one row, Series or dict
-    data : table, optional
+    data : SurvivalData, (X, y) or a table, optional
         Widens the ranges of the features. An optimal tree keeps no ranges: without ``data`` they reach from the
         row's value just beyond the tree's thresholds.
 
@@ -35,7 +37,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     Notes
     -----
     A number moves to just beyond a boundary on the row's path, within its range in training or in ``data``; one that
-    was always whole in training moves to the next whole number.
+    was always whole in training moves to the nearest whole number that leads elsewhere.
     This is what the tree would say, not what would happen to a subject.
 
     Examples
@@ -43,7 +45,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     >>> crossings(tree, test.X.iloc[[0]])                       # doctest: +SKIP
     """
     frame, view = one_row(row), tree_view(tree)
-    ranges = frame if data is None else pd.concat([frame, getattr(data, "X", data)], ignore_index=True)
+    ranges = frame if data is None else pd.concat([frame, _features(data)], ignore_index=True)
     leaf = int(tree.apply(frame)[0])
     found = []
     for source in sources_of(view, ranges):
@@ -55,6 +57,13 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
                 break
     table = pd.DataFrame(found, columns=["feature", "current", "needed", "effort", "leaf"])
     return table.sort_values("effort", kind="stable", ignore_index=True)
+
+
+def _features(data: Any) -> pd.DataFrame:
+    """The features of `SurvivalData`, of a pair (X, y) or of a table."""
+    if isinstance(data, tuple) and len(data) == 2:
+        data = data[0]
+    return as_frame(data.X if isinstance(data, SurvivalData) else data)
 
 
 def _with(frame: pd.DataFrame, name: str, value: Any) -> pd.DataFrame:
@@ -72,18 +81,18 @@ def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, An
     span = (source["high"] - source["low"]) or 1.0
     encoded = view.encode(frame)[0]
     values = [
-        _beyond(edge, side, span, whole=name in view.whole)
+        value
         for node, _ in view.path(leaf)
         if node.split is not None
         for edge in node.split.boundaries(view.columns, encoded, name)
-        for side in (-1, 1)
+        if np.isfinite(edge)
+        for value in _beside(edge, span, whole=source["whole"])
     ]
-    return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"] and np.isfinite(v)]
+    return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"]]
 
 
-def _beyond(edge: float, side: int, span: float, *, whole: bool) -> float:
-    """The nearest value on one side of a boundary that passes it."""
-    value = edge + side * NUDGE * span
-    if not whole or not np.isfinite(value):
-        return value
-    return float(np.ceil(value) if side > 0 else np.floor(value))
+def _beside(edge: float, span: float, *, whole: bool) -> list[float]:
+    """Values on both sides of a boundary; of whole numbers those about it, as the boundary itself may be on either."""
+    if whole:
+        return [float(np.floor(edge) + step) for step in (-1, 0, 1, 2)]
+    return [edge - NUDGE * span, edge + NUDGE * span]

@@ -14,6 +14,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.column_names import time_names
+from softsurv.estimators.shared.checks import whole
 from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, takes_tables
 from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.metrics.ranges import thinned
@@ -62,7 +63,11 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
     Smooth curves get an even grid, or where positive one that is denser near 0. Curves of steps get both sides of
     their steps, so that a line through the grid is upright there.
     """
-    end = float(survival_tree(tree).unique_times_[-1]) if horizon is None else float(horizon)
+    last: Any = survival_tree(tree).unique_times_[-1] if horizon is None else horizon
+    try:
+        end = float(last)
+    except (TypeError, ValueError):
+        end = np.nan
     if not 0 < end < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
     if not tree_view(tree).soft:
@@ -186,12 +191,14 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
         ``n`` and ``events``, counted in rows, those of weight 0 left out; with weights, late entries and intervals
         (see `LeafTable`) ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
         ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
-        Leaves without rows hold 0 and nan.
+        Leaves without rows hold 0 and nan. Of an optimal tree without ``data`` median and mean are those of the curve
+        that the leaf predicts; where its median is not that of the leaf's rows, it has no interval.
 
     Examples
     --------
     >>> leaf_summary(tree, test)[["n", "events", "median"]]     # doctest: +SKIP
     """
+    whole("n_features", n_features, 0)
     table, view = table_of(tree, data), tree_view(tree)
     end = float(default_times(tree, horizon=horizon)[-1])
     rows = []

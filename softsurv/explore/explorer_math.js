@@ -73,7 +73,7 @@ const softsurv = (() => {
   };
 
   const hazardOf = {
-    proportional_hazards: Math.exp,
+    proportional_hazards: (z) => Math.exp(Math.min(z, 30)) * (Math.max(z, 30) - 29), // safe_exp of the estimators
     proportional_odds: (z) => Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))),
     probit: (z) => -Math.log(0.5 * erfc(z / Math.SQRT2)),
   };
@@ -161,7 +161,9 @@ const softsurv = (() => {
         for (const level of source.levels) if (level !== String(row[source.name])) trials.push([level, 1]);
       } else if (row[source.name] !== null) {
         for (const edge of boundaries(model, path, row, source)) {
-          for (const value of [edge - 1e-6 * span, edge + 1e-6 * span]) {
+          const below = Math.floor(edge); // of whole numbers the boundary itself may be on either side
+          const beside = source.whole ? [below - 1, below, below + 1, below + 2] : [edge - 1e-6 * span, edge + 1e-6 * span];
+          for (const value of beside) {
             if (value >= source.low && value <= source.high) trials.push([value, Math.abs(value - row[source.name]) / span]);
           }
         }

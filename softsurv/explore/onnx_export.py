@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.data.encoding import OutputColumn
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.data.alignment import align_columns
+from softsurv.data.encoding import OutputColumn, labels, numbers
+from softsurv.data.frames import as_frame, has_names
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.checks import grid_of
 from softsurv.explore.payload import fills_of, lattice_of, leaf_arithmetic
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.files import replace_file
+from softsurv.numerics import EXP_LIMIT
 
 OPSET = 19
 """The first in which strings can be compared."""
@@ -38,7 +42,7 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
     Raises
     ------
     InvalidParameterError
-        For a tree without soft branch nodes, or one that uses no feature.
+        For a tree without soft branch nodes, one that uses no feature, and names or levels that a graph cannot hold.
     ImportError
         Without the package ``onnx``.
 
@@ -62,16 +66,35 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
         )
     if not view.columns:
         raise InvalidParameterError("tree must use at least one feature for ONNX, got none")
-    grid = np.asarray(tree.unique_times_ if times is None else times, dtype=float).reshape(-1)
-    if grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
-        raise InvalidTimesError("times must be finite and >= 0, with at least one; fix the grid")
+    grid = grid_of(tree.unique_times_ if times is None else times)
+    _check_names(view)
     model = _Graph(view, tree, np.sort(grid)).model()
     onnx.checker.check_model(model, full_check=True)
     return replace_file(path, model.SerializeToString())
 
 
+def _check_names(view: TreeView) -> None:
+    """Refuse inputs whose names are those of outputs, and levels that mean missing."""
+    for name in dict.fromkeys(column.source for column in view.columns):
+        if name in ("", *OUTPUTS):
+            raise InvalidParameterError(
+                f"features of an ONNX graph must not be called as its outputs are, {', '.join(OUTPUTS)}, nor be "
+                f"without a name, got {name!r}; rename the column and fit again"
+            )
+        if "" in view.levels(name):
+            raise InvalidParameterError(
+                f"levels of {name!r} must not hold the empty text, which means missing in an ONNX graph; rename the "
+                "level and fit again"
+            )
+
+
+OUTPUTS = "routing_probability", "cumulative_incidence", "leaf", "survival", "times"
+
 LEAST_SURVIVAL = 1e-300
 """Least survival of a cause by itself: above it the cumulative hazard of the cause is finite."""
+
+FAR_TAIL = 4.0
+"""From here on the cumulative hazard of a probit is taken from the asymptotic series of the normal tail."""
 
 
 class _Graph:
@@ -84,18 +107,20 @@ class _Graph:
         self.view, self.tree, self.times = view, tree, times
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.counter = 0
+        self.counter, self.own = 0, "_"
+        while any(column.source.startswith(self.own) for column in view.columns):
+            self.own += "_"  # no name in the graph is that of a feature
 
     def constant(self, value: ArrayLike, dtype: Any = np.float64) -> str:
         self.counter += 1
-        name = f"constant_{self.counter}"
+        name = f"{self.own}constant_{self.counter}"
         array = np.asarray(value, dtype=dtype)
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
     def apply(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         self.counter += 1
-        name = output or f"value_{self.counter}"
+        name = output or f"{self.own}value_{self.counter}"
         own = f"node_{self.counter}"  # onnxruntime 1.20 joins nodes under the names of the first ones
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], own, **attributes))
         return name
@@ -205,6 +230,31 @@ class _Graph:
         half = self.constant([0.5])
         return self.apply("Mul", self.apply("Add", erf, self.constant([1.0])), half)
 
+    def _hazard(self, z: str, link: str) -> str:
+        """Cumulative hazard of a predictor, as its link has it: beyond what a survival can tell, too."""
+        if link == "proportional_hazards":  # `softsurv.numerics.safe_exp`
+            low = self.apply("Min", z, self.constant([EXP_LIMIT]))
+            above = self.apply(
+                "Sub", self.apply("Max", z, self.constant([EXP_LIMIT])), self.constant([EXP_LIMIT - 1.0])
+            )
+            return self.apply("Mul", self.apply("Exp", low), above)
+        survival = self.apply("Max", self._survival(z, link), self.constant([LEAST_SURVIVAL]))
+        near, far, limit = self.apply("Neg", self.apply("Log", survival)), z, EXP_LIMIT
+        if link == "probit":
+            limit, far = FAR_TAIL, self._log_far_tail(z)
+        return self.apply("Where", self.apply("Greater", z, self.constant([limit])), far, near)
+
+    def _log_far_tail(self, z: str) -> str:
+        """-log Phi(-z) for z above :data:`FAR_TAIL`, by the asymptotic series in 1 / z^2."""
+        square = self.apply("Pow", self.apply("Max", z, self.constant([FAR_TAIL])), self.constant([2.0]))
+        inverse = self.apply("Reciprocal", square)
+        series = self.constant([0.0])
+        for coefficient in (105.0, -15.0, 3.0, -1.0):
+            series = self.apply("Mul", inverse, self.apply("Add", series, self.constant([coefficient])))
+        half = self.apply("Mul", self.apply("Add", square, self.apply("Log", square)), self.constant([0.5]))
+        rest = self.apply("Log", self.apply("Add", series, self.constant([1.0])))
+        return self.apply("Sub", self.apply("Add", half, self.constant([0.5 * np.log(2 * np.pi)])), rest)
+
     def _incidences(self, x: str) -> None:
         """Survival and the incidence of each cause, added up as `softsurv.trees.incidence` does."""
         lattice, place = lattice_of(self.tree, self.times)
@@ -212,8 +262,7 @@ class _Graph:
         hazards = []
         for k, module in enumerate(self.tree.cause_trees_):
             z = self._in_own_leaf(x, [leaf["causes"][k] for leaf in leaves])
-            survival = self.apply("Max", self._survival(z, module.family.link.name), self.constant([LEAST_SURVIVAL]))
-            hazards.append(self.apply("Neg", self.apply("Log", survival)))
+            hazards.append(self._hazard(z, module.family.link.name))
         ends = [self.constant([v], np.int64) for v in (0, len(lattice), len(lattice) + len(self.times))]
         axis = self.constant([1], np.int64)
         on_lattice, at_times = (
@@ -261,15 +310,17 @@ class _Graph:
 
 def onnx_inputs(tree: Any, X: Any) -> dict[str, np.ndarray]:
     """Columns of a raw table as the exported graph takes them, each (n, 1)."""
-    from softsurv.data.encoding import labels
-    from softsurv.data.frames import as_frame
-
-    view, frame = tree_view(tree), as_frame(X)
+    view, named = tree_view(tree), has_names(X)
+    trained_with_names = hasattr(tree, "feature_names_in_")
+    asked = list(dict.fromkeys(column.source for column in view.columns))
+    every = asked if view.preprocessor is None else view.preprocessor.input_names_
+    names = asked if named and trained_with_names else [str(name) for name in every]
+    frame = align_columns(as_frame(X), names, named=named, trained_with_names=trained_with_names)
     found: dict[str, np.ndarray] = {}
-    for name in dict.fromkeys(column.source for column in view.columns):
+    for name in asked:
         if view.is_category(name):
             text = ["" if v is None else v for v in labels(frame[name], name)]
             found[name] = np.array(text, dtype=object)[:, None]
         else:
-            found[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)[:, None]
+            found[name] = numbers(frame[name], name)[:, None]
     return found

@@ -98,10 +98,9 @@ def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
             continue
         values = X[name].astype(float)
         low, high = _range(view, name, np.asarray(values, dtype=np.float64))
-        whole = bool((values.dropna() % 1 == 0).all())
-        found.append(
-            {"name": name, "levels": None, "low": low, "high": high, "step": 1 if whole else (high - low) / 200}
-        )
+        step = 1 if bool((values.dropna() % 1 == 0).all()) else (high - low) / 200
+        numeric = {"low": low, "high": high, "step": step, "whole": name in view.whole}
+        found.append({"name": name, "levels": None, **numeric})
     return found
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.columns import is_polars
 from softsurv.data.encoding import OutputColumn, Source
+from softsurv.data.frames import as_frame
 from softsurv.data.kinds import level_text
 from softsurv.data.rules import level_words, number_text, rounded_text
 from softsurv.data.survival_data import SurvivalData
@@ -123,6 +125,8 @@ def one_row(row: Any) -> pd.DataFrame:
         row = row.to_frame().T.infer_objects()
     elif isinstance(row, Mapping):
         row = pd.DataFrame([dict(row)])
+    elif is_polars(row):
+        row = as_frame(row)
     frame = row if isinstance(row, pd.DataFrame) else None
     if frame is None or len(frame) != 1:
         got = type(row).__name__ if frame is None else f"{len(frame)} rows"

@@ -16,7 +16,7 @@ from softsurv.sparse.causes import Models, Problems, losses_of_causes
 from softsurv.sparse.leaf_fit import leaf_models
 from softsurv.sparse.many_levels import in_data_units
 from softsurv.sparse.splits import SplitData
-from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, rows_at
+from softsurv.trees.linear_rule import SINGLE_TIE, TIE, LinearRule, Rules, answers_of, leaf_below, rows_at
 from softsurv.trees.routing import leaf_probability, linear
 from softsurv.trees.soft_tree import SURE, SoftTree
 
@@ -119,7 +119,8 @@ def soft_trees(
     """
     depth = int(np.log2(len(rules) + 1))
     design, weight = problems[0].design, problems[0].weight[:, 0]
-    routing = torch.as_tensor(routing_of(rules, data, columns)).to(design)[None]
+    tie = TIE if design.dtype == torch.float64 else SINGLE_TIE
+    routing = torch.as_tensor(routing_of(rules, data, columns, tie)).to(design)[None]
     losses = losses_of_causes(problems, models)
 
     def mixed(sharpness: float) -> Tensor:
@@ -143,7 +144,7 @@ def soft_trees(
     return tuple(found)
 
 
-def routing_of(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -> FloatArray:
+def routing_of(rules: Rules, data: SplitData, columns: Sequence[OutputColumn], tie: float = TIE) -> FloatArray:
     """Routing weights (B, P + 1) of sharpness one per standard deviation of each rule's score."""
     out = np.zeros((len(rules), len(columns) + 1))
     for node, rule in enumerate(rules):
@@ -151,7 +152,7 @@ def routing_of(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -
             out[node, 0] = SURE
         else:
             width = float(spread(rule.score(data.values)))
-            out[node] = rule.routing(columns, 1 / width if width > 0 else 1.0)
+            out[node] = rule.routing(columns, 1 / width if width > 0 else 1.0, tie)
     return out
 
 

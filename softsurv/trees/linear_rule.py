@@ -16,6 +16,9 @@ TIE = 1e-9
 """On encoded features a score counts as equal to the threshold where it exceeds it by less than this share of the
 largest weight, so that rounding of the features does not decide. A row whose score equals the threshold goes right."""
 
+SINGLE_TIE = 2e-6
+"""The same in single precision, whose rounding of a score of three terms may come to 7e-7."""
+
 ROUNDING = 1e-12
 """The same in the data's units, as a share of the summed sizes of the terms."""
 
@@ -56,14 +59,14 @@ class LinearRule:
         )
         return score - self.threshold > ROUNDING * sizes
 
-    def routing(self, columns: Sequence[OutputColumn], sharpness: float) -> FloatArray:
+    def routing(self, columns: Sequence[OutputColumn], sharpness: float, tie: float = TIE) -> FloatArray:
         """Intercept and weights (P + 1,) on encoded features of the log-odds ``sharpness (score - threshold)``."""
         out = np.zeros(len(columns) + 1)
         out[0] = -self.threshold
         for k, coefficient in zip(self.columns, self.coefficients, strict=True):
             out[1 + k] = coefficient * columns[k].scale
             out[0] += coefficient * columns[k].offset
-        out[0] -= TIE * np.abs(out[1:]).max()
+        out[0] -= tie * np.abs(out[1:]).max()
         return sharpness * out
 
     def is_level_set(self, columns: Sequence[OutputColumn]) -> bool:

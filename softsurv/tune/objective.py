@@ -125,6 +125,7 @@ class StudyObjective:
         if estimator not in ESTIMATORS:
             raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
         whole("seed", seed, 0)
+        whole("n_folds", n_folds, 2)
         self.measures = (measures,) if isinstance(measures, str) else tuple(measures)
         data = data.joined().that_count()
         check_measures(self.measures, data, interest)

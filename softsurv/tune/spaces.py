@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import optuna
 
 from softsurv.errors import InvalidParameterError
@@ -123,6 +125,8 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
         ``space=`` of the study. Soft trees are of rules if its ``max_terms`` holds a number. Otherwise they are dense
         if it names an argument that only dense trees have or ``max_terms=None``, or if fairness is measured.
     """
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidParameterError(f"space must be a mapping of arguments to values, got {given!r}")
     if estimator == "optimal":
         return dict(OPTIMAL)
     given = given or {}
@@ -160,6 +164,29 @@ def is_open(spec: Any) -> bool:
 def as_spec(spec: Any) -> Choice | Range:
     """A list as a `Choice`."""
     return Choice(tuple(spec)) if isinstance(spec, list) else spec
+
+
+def lasting(space: Space) -> dict[str, Any]:
+    """What must stay equal in a space while a study lasts, as plain values: all but the ends of ranges.
+
+    Trials do not hold fixed values, so that the best one could not be refitted with others. optuna takes no other
+    choices, and no other kind of range.
+    """
+    return {name: json.loads(json.dumps(_lasting(spec), default=_plain)) for name, spec in space.items()}
+
+
+def _lasting(spec: Any) -> Any:
+    if not is_open(spec):
+        return spec
+    found = as_spec(spec)
+    if isinstance(found, Choice):
+        return {"one of": found.values}
+    return {"from a range of": type(found.low).__name__, "log": found.log}
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as Python's; of a tree or another object its kind."""
+    return value.item() if isinstance(value, np.generic) else type(value).__name__
 
 
 def parse_space(text: str) -> tuple[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.estimators.column_names import reader_columns
-from softsurv.estimators.shared.checks import number
+from softsurv.estimators.shared.checks import jobs, number
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
 from softsurv.tune.objective import StudyObjective
@@ -65,9 +65,9 @@ def study(
 ) -> StudyResult:
     """Search an estimator's parameters by cross-validation.
 
-    A second call with the same storage goes on where the study stopped. Any number of processes and hosts may work on
-    it at once; together they run ``n_trials``. A trial whose process was killed is marked as failed and replaced by
-    another one; a finished trial is never run again.
+    A second call with the same storage goes on where the study stopped; of its space only the ends of ranges may be
+    others then. Any number of processes and hosts may work on it at once; together they run ``n_trials``. A trial whose
+    process was killed is marked as failed and replaced by another one; a finished trial is never run again.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def study(
     Raises
     ------
     InvalidParameterError
-        If an argument is not what it must be, or the storage holds a study of that name on other data, measures or
-        folds.
+        If an argument is not what it must be, or the storage holds a study of that name on other data, measures,
+        folds, or other fixed values or choices in its space.
     SoftsurvError
         If no trial was completed, the storage cannot be reached, or a worker process was killed.
     """
@@ -136,6 +136,9 @@ def study(
     for what, value in (("n_trials", n_trials), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidParameterError(f"{what} must be an integer >= 1, got {value!r}")
+    jobs(n_jobs)
+    if not isinstance(callbacks, Iterable) or not all(callable(one) for one in callbacks):
+        raise InvalidParameterError(f"callbacks must be a list of functions, got {callbacks!r}")
     if time_limit is not None:
         number("time_limit", time_limit, 0, "seconds")
     folder = None if output is None else Path(output)
@@ -170,10 +173,10 @@ def _open(plan: StudyPlan) -> optuna.Study:
     if known is None:
         study_.set_user_attr("softsurv", wanted)
         return study_
-    for key, value in wanted.items():
-        if known.get(key) != value:
+    for key in {**wanted, **known}:
+        if known.get(key) != wanted.get(key):
             raise InvalidParameterError(
-                f"the study {plan.name!r} in this storage has {key} {known.get(key)!r}, got {value!r}; "
+                f"the study {plan.name!r} in this storage has {key} {known.get(key)!r}, got {wanted.get(key)!r}; "
                 "choose another name or output to begin a new one"
             )
     return study_
@@ -181,21 +184,21 @@ def _open(plan: StudyPlan) -> optuna.Study:
 
 def _run(plan: StudyPlan, study_: optuna.Study, n_jobs: int | None, progress: bool) -> None:
     """The plan's trials, in this process or in several."""
-    jobs = joblib.effective_n_jobs(n_jobs)
+    n_workers = joblib.effective_n_jobs(n_jobs)
     remaining = plan.n_trials - count_done(study_)
     if remaining <= 0:
         logger.info("the study %r has its %d trials already", plan.name, plan.n_trials)
         return
-    if jobs == 1:
+    if n_workers == 1:
         work(plan, study_, progress)
         return
     if (plan.storage is None and plan.output is None) or isinstance(plan.storage, BaseStorage):
         raise InvalidParameterError(
-            f"n_jobs must be 1 where the study is kept in memory or in an open storage, got {jobs}; "
+            f"n_jobs must be 1 where the study is kept in memory or in an open storage, got {n_workers}; "
             "give output=, or the storage as a path or URL"
         )
     try:
-        workers = (joblib.delayed(work)(plan.of_worker(k), None, progress and k == 0) for k in range(jobs))
+        workers = (joblib.delayed(work)(plan.of_worker(k), None, progress and k == 0) for k in range(n_workers))
         joblib.Parallel(n_jobs=n_jobs)(workers)
     except TerminatedWorkerError as error:
         raise SoftsurvError(

@@ -26,7 +26,7 @@ from softsurv.tune.batch import Batches
 from softsurv.tune.liveness import Beats, process_mark
 from softsurv.tune.objective import StudyObjective
 from softsurv.tune.samplers import make_pruner, make_sampler
-from softsurv.tune.spaces import as_spec, is_open
+from softsurv.tune.spaces import as_spec, is_open, lasting
 from softsurv.tune.storage import (
     beats_folder,
     fail_dead_trials,
@@ -90,7 +90,7 @@ class StudyPlan:
             "n_folds": goal.n_folds,
             "seed": self.seed,
             "data": goal.data.fingerprint(),
-        }
+        } | {f"{name} in space": spec for name, spec in lasting(goal.space).items()}
 
     def config(self) -> dict[str, Any]:
         """The plan as plain values, for the record of the run."""

@@ -93,3 +93,22 @@ def test_the_most_frequent_level_fills_and_the_first_of_equals():
 def test_infinite_numbers_are_named(value):
     with pytest.raises(InvalidSurvivalDataError, match=r"column 'x' must be finite or missing, got -?inf at row 1"):
         fit_preprocessor(cut(pd.DataFrame({"x": [1.0, value, 2.0]}), 3))
+
+
+def test_files_of_other_columns_are_told():
+    X, outcome = pd.DataFrame({"x": [1.0, 2.0], "z": [0.0, 1.0]}), {"time": np.ones(2), "event": np.ones(2, bool)}
+    for later in (X[["x"]], X.assign(extra=1.0)):
+        chunks = [Chunk(0, X, **outcome), Chunk(2, later, **outcome)]
+        with pytest.raises(InvalidSurvivalDataError, match=r"same columns throughout, got '(z|extra)'.*rows from 2 on"):
+            fit_preprocessor(iter(chunks))
+    assert fit_preprocessor(iter([Chunk(0, X, **outcome), Chunk(2, X[["z", "x"]], **outcome)])).input_names_ == [
+        "x",
+        "z",
+    ]
+
+
+def test_the_row_of_a_wrong_cell_is_counted_within_its_chunk():
+    X, outcome = pd.DataFrame({"x": [1.0, 2.0]}), {"time": np.ones(2), "event": np.ones(2, bool)}
+    chunks = [Chunk(0, X, **outcome), Chunk(2, X.replace(2.0, np.inf), **outcome)]
+    with pytest.raises(InvalidSurvivalDataError, match=r"got inf at row 1; .*within the chunk that begins at row 2"):
+        fit_preprocessor(iter(chunks))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data.chunks import Chunk, Table
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 
 
 def rows(n=23):
@@ -60,8 +60,10 @@ def test_a_table_without_rows_is_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize(("name", "value", "sentence"), [
-    ("w", -1.0, "got -1 at row 1; rows are counted within the chunk that begins at row 7"),
+    ("w", -1.0, "got -1 at row 1; fix the weight; rows are counted within the chunk that begins at row 7"),
+    ("w", 1e200, r"weight must be 0 or from 1e-100 to 1e\+100, got 1e\+200 at row 1"),
     ("t", np.inf, "time must be finite and >= 0, got inf at row 1"),
+    ("died", None, "event must be known, got nan at row 1.*; rows are counted within the chunk that begins at row 7"),
 ])  # fmt: skip
 def test_a_wrong_cell_is_named_with_its_chunk(tmp_path, name, value, sentence):
     frame = rows()
@@ -129,3 +131,25 @@ def test_who_reads_again_need_not_say_all_again(tmp_path):
         (first,) = table.chunks()
     (again,) = table.chunks(says=False)  # a warning would be an error
     assert list(first.X) == list(again.X) == []
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, True, "7"])
+def test_a_chunk_has_a_row_at_least(size):
+    with pytest.raises(InvalidParameterError, match="chunk_rows must be an integer >= 1, got"):
+        Table("rows.csv", "t", "died", chunk_rows=size)
+
+
+@pytest.mark.parametrize("argument", ["drop", "categorical", "missing_values"])
+def test_one_name_in_the_place_of_a_list_is_told(argument):
+    with pytest.raises(InvalidSurvivalDataError, match=rf"{argument} must be a list, got 'arm'; write \['arm'\]"):
+        Table("rows.csv", "t", "died", **{argument: "arm"})
+
+
+def test_rows_of_weight_0_are_left_out(tmp_path):
+    frame = rows().assign(w=lambda f: np.where((f.index < 7) | (f.index == 9), 0.0, 1.0))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    chunks = list(Table(tmp_path / "rows.parquet", "t", "died", "w", chunk_rows=7).chunks())
+    assert [chunk.first_row for chunk in chunks] == [7, 14, 21]  # a chunk without rows is none
+    kept = frame[frame["w"] > 0]
+    np.testing.assert_array_equal(np.concatenate([chunk.time for chunk in chunks]), kept["t"])
+    np.testing.assert_array_equal(pd.concat([chunk.X for chunk in chunks])["x"], kept["x"])

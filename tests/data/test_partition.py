@@ -18,7 +18,7 @@ EVENTS = st.tuples(st.integers(2, 40), st.integers(0, 60)).map(lambda c: np.aran
 @given(event=EVENTS, n_splits=st.integers(2, 10), seed=st.integers(0, 2**31))
 def test_folds_cover_all_rows_once_and_are_balanced_within_one(event, n_splits, seed):
     if event.sum() < n_splits:
-        with pytest.raises(InvalidSurvivalDataError, match="n_splits"):
+        with pytest.raises(InvalidSurvivalDataError, match="one for each fold"):
             stratified_folds(event, n_splits, seed)
         return
     folds = stratified_folds(event, n_splits, seed)
@@ -64,7 +64,7 @@ def test_tensors_are_taken():
 
 def test_few_events_are_named_with_the_remedy():
     event = np.array([True, True, True, False, False, False])
-    with pytest.raises(InvalidSurvivalDataError, match="got 3; use n_splits <= 3"):
+    with pytest.raises(InvalidSurvivalDataError, match="got 3; use at most 3 folds"):
         stratified_folds(event, 5)
     with pytest.raises(InvalidSurvivalDataError, match="at least 2 rows"):
         stratified_split(np.array([True, False, False]), 0.5)

@@ -277,3 +277,10 @@ def test_an_index_says_nothing_about_rows_without_names(table):
 def test_names_of_causes_need_causes():
     with pytest.raises(InvalidSurvivalDataError, match="cause_names name the codes of a cause; pass cause= in the"):
         survival_data({"a": [1.0, 2.0]}, time=[1.0, 2.0], event=[True, False], cause_names=["death"])
+
+
+@pytest.mark.parametrize("given", [{"categorical": "stage"}, {"missing_values": "?"}, {"missing_values": 9}])
+def test_one_value_in_the_place_of_a_list_is_told(given):
+    X = pd.DataFrame({"stage": [1, 2]})
+    with pytest.raises(InvalidSurvivalDataError, match=rf"{next(iter(given))} must be a list, got"):
+        survival_data(X, ([True, False], [1.0, 2.0]), **given)

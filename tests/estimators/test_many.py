@@ -131,8 +131,22 @@ def test_arrays_and_weights_are_read_as_in_fit(frame):
         ({"depth": 1}, "settings must be a list of mappings of arguments, got {'depth': 1}"),
         (3, "settings must be a list of mappings of arguments, got 3"),
         ([3], "settings must hold mappings of arguments, got 3 among them"),
+        (
+            [{"dept": 1}],
+            "settings must hold arguments of SoftSurvivalTree; .* no argument 'dept'; did you mean 'depth'",
+        ),
+        ([{1: 2}], "settings must hold arguments of SoftSurvivalTree"),
     ],
 )
 def test_bad_settings_are_refused(frame, settings, message):
     with pytest.raises(InvalidParameterError, match=message):
         fit_many(data_of(frame), settings=settings)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_folds": 1}, {"n_folds": 2.5}, {"n_folds": 2, "seed": -1}, {"n_folds": 2, "seed": "a"}]
+)
+def test_wrong_folds_are_told(frame, wrong):
+    name, value = list(wrong.items())[-1]
+    with pytest.raises(InvalidParameterError, match=f"{name} must be an integer >= ., got {value!r}"):
+        fit_many(data_of(frame), settings=[{"depth": 0, "l2": 1.0}], **wrong)

@@ -59,6 +59,8 @@ def test_arguments_that_hold_a_model_or_a_family_are_written_as_words(stump, dat
 @pytest.mark.parametrize("path", [None, 3, b"model", ["model"]])
 def test_what_names_no_folder_is_told(path):
     with pytest.raises(InvalidParameterError, match="path must be the folder of a model, got"):
+        save_model(SoftSurvivalTree(), path)
+    with pytest.raises(InvalidParameterError, match="path must be the folder of a model, got"):
         load_model(path)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from oracles.simulated import simulate
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.chunks import Table
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
@@ -107,3 +107,38 @@ def test_outcomes_are_checked_over_all_chunks(frame, tmp_path):
         fit(t=0.0)
     with pytest.warns(DataWarning, match="time is 0 in 1 of 150 rows; half the smallest positive time"):
         fit(t=frame["t"].where(frame.index > 0, 0.0))
+
+
+def test_rows_of_weight_0_leave_no_trace(frame, tmp_path):
+    """Their times, levels and ranges were learned, and they counted as rows where penalties are shared out."""
+    weight = np.where(frame["t"] > frame["t"].quantile(0.9), 0.0, 2.0)
+    level = np.where(weight == 0, "late", np.where(frame["x0"] > 0, "up", "down"))
+    given = frame.assign(w=weight, level=level)
+    given.to_parquet(tmp_path / "all.parquet")
+    given[given["w"] > 0].to_parquet(tmp_path / "some.parquet")
+    every, some = (
+        fit_stream(SoftSurvivalTree(**SETTINGS), Table(tmp_path / f"{name}.parquet", "t", "died", "w", chunk_rows=40))
+        for name in ("all", "some")
+    )
+    assert every.horizon_ == some.horizon_
+    assert every.preprocessor_.to_dict() == some.preprocessor_.to_dict()
+    assert every.report_.objective == pytest.approx(some.report_.objective, rel=1e-6)
+    given.assign(w=0.0).to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(InvalidSurvivalDataError, match="weight must be > 0 in at least one row, got only zeros"):
+        fit_stream(SoftSurvivalTree(**SETTINGS), Table(tmp_path / "none.parquet", "t", "died", "w"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"sample_rows": 99}, "sample_rows must be an integer >= 100, got 99"),
+        ({"max_sweeps": 0}, "max_sweeps must be an integer >= 1, got 0"),
+        ({"folder": "not there"}, "folder must be an existing folder, got 'not there'"),
+        ({"table": "rows.csv"}, "table must be a Table to stream, got str"),
+        ({"model": OptimalSurvivalTree()}, "model must be a SoftSurvivalTree to stream, got OptimalSurvivalTree"),
+    ],
+)
+def test_wrong_arguments_are_told_before_reading(wrong, sentence, table):
+    given = {"model": SoftSurvivalTree(**SETTINGS), "table": table} | wrong
+    with pytest.raises(InvalidParameterError, match=sentence):
+        fit_stream(given.pop("model"), given.pop("table"), **given)

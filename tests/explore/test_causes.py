@@ -64,6 +64,16 @@ def test_the_browser_repeats_the_incidences(trees, data, in_browser):
         np.testing.assert_allclose(own["incidences"], expected, atol=1e-11)
 
 
+def test_the_browser_repeats_the_incidences_of_rows_far_from_training(trees, data, in_browser):
+    """Hazards beyond e^30 go on as a tangent, which decides what each cause has of them."""
+    far, tree = data.with_features(data.X.assign(a=1e4 * data.X["a"])), trees["weibull"]
+    payload = explorer_payload(tree, far, max_rows=60)
+    (own,) = in_browser(explorer_page(payload), f"const models = {json.dumps([payload])};" + ALL)
+    X = far.X.iloc[[int(label) for label in payload["labels"]]]
+    expected = tree.predict_cumulative_incidence(X, payload["times"]).transpose(0, 2, 1)
+    np.testing.assert_allclose(own["incidences"], expected, atol=1e-11)
+
+
 @pytest.mark.parametrize("kind", ["weibull", "optimal"])
 def test_the_page_tells_of_causes(trees, data, in_browser, kind):
     script = """
@@ -98,6 +108,13 @@ def test_the_graph_gives_the_incidences(trees, data, leaf, tolerance, tmp_path):
     np.testing.assert_allclose(found["survival"], tree.predict_survival_function(data.X, GRID), atol=tolerance)
     expected = tree.predict_cumulative_incidence(data.X, GRID)
     np.testing.assert_allclose(found["cumulative_incidence"], expected, atol=tolerance)
+    number = data.X.columns[data.X.dtypes.map(pd.api.types.is_float_dtype)][0]
+    for far in (300.0, -300.0):  # hazards beyond what a survival can tell: each cause counted for as much
+        X = data.X.head(5).assign(**{number: far})
+        values = session.run(None, onnx_inputs(tree, X))
+        found = dict(zip([output.name for output in session.get_outputs()], values, strict=True))
+        expected = tree.predict_cumulative_incidence(X, GRID)
+        np.testing.assert_allclose(found["cumulative_incidence"], expected, atol=tolerance)
 
 
 def test_effects_of_causes_are_drawn(trees, data):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.explore import crossings
 
 
@@ -67,6 +68,22 @@ def test_a_whole_number_crosses_at_a_whole_number(ruled):
     assert tree.apply(row.assign(age=needed - np.sign(needed - 50)))[0] == tree.apply(row)[0]
 
 
+def test_no_nearer_whole_number_crosses(ruled):
+    """At a threshold such as 42 a larger number need only fall to 42, where the rule does not hold."""
+    tree, sides = ruled[1], set()
+    ages = np.arange(20.0, 90.0)
+    for age in ages:
+        row = pd.DataFrame({"age": [age], "grade": ["I"]})
+        leaves = tree.apply(pd.DataFrame({"age": ages, "grade": "I"}))
+        other = ages[leaves != tree.apply(row)[0]]
+        found = crossings(tree, row).set_index("feature")
+        if "age" in found.index:
+            needed = found.loc["age", "needed"]
+            assert abs(needed - age) == np.abs(other - age).min()
+            sides.add(np.sign(needed - age))
+    assert sides == {-1.0, 1.0}
+
+
 def test_a_row_of_a_single_leaf_crosses_nowhere(stump):
     assert crossings(stump.tree, stump.data.X.iloc[[0]]).empty
 
@@ -88,3 +105,12 @@ def test_the_nearest_comes_first_in_shares_of_the_range(mixed):
                 share = abs(change.needed - change.current) / (column.max() - column.min())
                 assert change.effort == pytest.approx(share)
                 assert column.min() <= change.needed <= column.max()
+
+
+@pytest.mark.parametrize("form", [lambda d: d, lambda d: d.X, lambda d: (d.X, d.y), lambda d: d.X.to_dict("list")])
+def test_ranges_come_from_every_form_of_a_table(uneven, form):
+    row = uneven.data.X.iloc[[0]]
+    expected = crossings(uneven.tree, row, uneven.data)
+    pd.testing.assert_frame_equal(crossings(uneven.tree, row, form(uneven.data)), expected)
+    with pytest.raises(InvalidSurvivalDataError, match="X must be two-dimensional"):
+        crossings(uneven.tree, row, 3)

@@ -116,3 +116,16 @@ def test_close_times_have_columns_of_their_own(gbsg2):
 def test_times_that_are_no_numbers_are_told(gbsg2, give):
     with pytest.raises(InvalidParameterError, match=r"times must be numbers, got \['a'\]"):
         give(gbsg2.tree, gbsg2.test.X, times=["a"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"horizon": "far"}, "horizon must be a finite time > 0, got 'far'"),
+        ({"n_features": -1}, "n_features must be an integer >= 0, got -1"),
+        ({"n_features": 1.5}, "n_features must be an integer >= 0, got 1.5"),
+    ],
+)
+def test_wrong_arguments_of_a_summary_are_told(gbsg2, wrong, sentence):
+    with pytest.raises((InvalidParameterError, InvalidTimesError), match=sentence):
+        leaf_summary(gbsg2.tree, **wrong)

@@ -3,9 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import crossings, explorer
 from softsurv.explore.interactive import explorer_page
@@ -49,6 +51,17 @@ def test_crossings_equal_those_of_python(mixed, in_browser):
             if not isinstance(change["to"], str):
                 assert change["to"] == pytest.approx(row["needed"], rel=1e-9)
                 assert change["leaf"] == row["leaf"]
+
+
+def test_crossings_of_whole_numbers_equal_those_of_python(ruled, in_browser):
+    X, tree = ruled
+    data = survival_data(X, (np.ones(len(X), bool), 1.0 + np.arange(len(X))))
+    page = explorer(tree, data).page
+    found = in_browser(page, "return MODEL.rows.map((row) => [row, softsurv.crossings(MODEL, row)])")
+    for row, changes in found[::10]:
+        frame = pd.DataFrame([row]).astype({"age": float})
+        expected = crossings(tree, frame, data).set_index("feature")
+        assert {one["feature"]: one["to"] for one in changes} == expected["needed"].to_dict()
 
 
 def test_an_optimal_tree_in_the_browser(uneven, in_browser):

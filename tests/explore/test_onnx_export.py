@@ -3,10 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv import SoftSurvivalTree
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.explore import export_onnx, onnx_inputs
 
 pytest.importorskip("onnx", reason="onnx is not installed (extra onnx)")
@@ -62,3 +63,47 @@ def test_optimal_trees_go_elsewhere(uneven, tmp_path):
     assert [scope["leaf_of"](row) for row in rows] == uneven.tree.apply(uneven.data).tolist()
     assert json.loads(json.dumps(uneven.tree.to_dict()))["leaves"]
     assert uneven.tree.export_dot().startswith("digraph")
+
+
+def named(names=None):
+    """A small tree on columns of other names, and its rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "s": rng.choice(["x", "y", "z"], 80)})
+    time = rng.exponential(size=80) * np.exp(-X["a"] - X["b"])
+    X = X.rename(columns=names or {})
+    how = {"max_terms": None, "depth": 1, "leaf": "weibull", "l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1}
+    return SoftSurvivalTree(**how, n_restarts=1, device="cpu").fit(X, (np.ones(80, dtype=bool), time)), X
+
+
+@pytest.mark.parametrize("name", ["leaf", "survival", "times", "routing_probability", ""])
+def test_features_called_as_outputs_are_told(name, tmp_path):
+    tree, _ = named({"a": name})
+    with pytest.raises(InvalidParameterError, match=f"nor be without a name, got '{name}'; rename the column"):
+        export_onnx(tree, tmp_path / "tree.onnx", GRID)
+
+
+@pytest.mark.parametrize("names", [{"a": "value_3", "b": "_constant_1"}, {"a": 1, "b": 2, "s": 3}])
+def test_any_other_name_will_do(names, tmp_path):
+    tree, X = named(names)
+    found = run(tree, X, tmp_path / "tree.onnx")
+    np.testing.assert_allclose(found["survival"], tree.predict_survival_function(X, GRID), atol=1e-12)
+    assert onnx_inputs(tree, X.head(0))[str(names["a"])].shape == (0, 1)
+
+
+def test_a_level_that_means_missing_is_told(tmp_path):
+    tree, X = named()
+    tree.fit(X.assign(s=X["s"].replace("x", "")), (np.ones(80, dtype=bool), 1.0 + np.arange(80)))
+    with pytest.raises(InvalidParameterError, match="levels of 's' must not hold the empty text"):
+        export_onnx(tree, tmp_path / "tree.onnx", GRID)
+
+
+def test_inputs_are_read_as_predictions_are():
+    tree, X = named()
+    with pytest.raises(InvalidSurvivalDataError, match="got none named 'b'"):
+        onnx_inputs(tree, X[["a", "s"]])
+    with pytest.raises(InvalidSurvivalDataError, match="column 'b' must be numbers, got 'bad' at row 0"):
+        onnx_inputs(tree, X.assign(b="bad"))
+    with pytest.warns(DataWarning, match="taken by position"):
+        by_place = onnx_inputs(tree, X.to_numpy())
+    for name, values in onnx_inputs(tree, X.assign(b=X["b"].astype(str))[["s", "b", "a"]]).items():
+        np.testing.assert_array_equal(values, by_place[name])

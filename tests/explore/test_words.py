@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
@@ -33,7 +34,7 @@ def test_pushes_add_up_to_the_difference_from_a_typical_row(gbsg2):
         assert sum(node.split.pushes(x, view.typical).values()) == pytest.approx(margin - usual)
 
 
-@pytest.mark.parametrize("form", ["frame", "series", "dict", "data"])
+@pytest.mark.parametrize("form", ["frame", "series", "dict", "data", "polars"])
 def test_a_row_comes_in_any_form(mixed, form):
     frame = mixed.data.X.iloc[[7]]
     forms = {
@@ -41,6 +42,7 @@ def test_a_row_comes_in_any_form(mixed, form):
         "series": frame.iloc[0],
         "dict": frame.iloc[0].to_dict(),
         "data": mixed.data.take([7]),
+        "polars": pl.DataFrame({name: frame[name].tolist() for name in frame}),
     }
     assert str(explain(mixed.tree, forms[form])) == str(explain(mixed.tree, frame))
 

@@ -115,6 +115,8 @@ def test_a_pruned_trial_trains_no_further_folds(data, quick_space):
         ({"measures": ("accuracy",)}, "measures must be of"),
         ({"measures": ()}, "one or more"),
         ({"space": {"dept": [1, 2]}}, "'dept'"),
+        ({"space": ["depth"]}, r"space must be a mapping of arguments to values, got \['depth'\]"),
+        ({"n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
     ],
 )
 def test_bad_arguments_are_refused_before_the_first_trial(data, arguments, message):

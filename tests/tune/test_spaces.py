@@ -12,7 +12,7 @@ from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.tune import Choice, Range, default_space, parse_space
-from softsurv.tune.spaces import suggest
+from softsurv.tune.spaces import lasting, suggest
 
 
 def fixed(**parameters):
@@ -112,3 +112,17 @@ def test_bad_specs():
         Choice(())
     with pytest.raises(InvalidParameterError, match="low > 0"):
         Range(0.0, 1.0, log=True)
+
+
+def test_only_the_ends_of_ranges_may_change_in_a_study():
+    kept = lasting(
+        {"a": [1, None], "b": Range(1, 4), "c": Range(1, 9), "d": np.int64(3), "e": {"x": 1}, "f": np.ones(2)}
+    )
+    assert kept == {
+        "a": {"one of": [1, None]},
+        "b": {"from a range of": "int", "log": False},
+        "c": kept["b"],
+        "d": 3,
+        "e": {"x": 1},
+        "f": "ndarray",
+    }

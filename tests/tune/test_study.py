@@ -17,7 +17,7 @@ from softsurv import SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
 from softsurv.run_record import read_run
 from softsurv.soft.cross_validation import folds_of_content
-from softsurv.tune import StudyObjective, study
+from softsurv.tune import Range, StudyObjective, study
 
 QUICK = {"n_trials": 4, "n_folds": 2, "n_jobs": 1, "compare_default": False}
 
@@ -205,6 +205,9 @@ def test_rules_are_searched_where_fairness_is_measured(grouped):
         ({"pruner": "best"}, "pruner must be"),
         ({"sampler": "cma"}, "sampler must be"),
         ({"n_jobs": 2}, "n_jobs must be 1"),
+        ({"n_jobs": 0}, "n_jobs must be an integer >= 1, or -1 for all cores, got 0"),
+        ({"callbacks": 3}, "callbacks must be a list of functions, got 3"),
+        ({"callbacks": [3]}, r"callbacks must be a list of functions, got \[3\]"),
         ({"storage": "study.sqlite3"}, "sqlite:///study.sqlite3"),
     ],
 )
@@ -232,6 +235,25 @@ def test_another_study_of_the_same_name_is_refused(data, quick_space, tmp_path):
         quick(data, quick_space, output=tmp_path, n_trials=1, n_folds=3)
     with pytest.raises(InvalidParameterError, match="data '"):
         quick(data.take(range(100)), quick_space, output=tmp_path, n_trials=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"leaf": "lognormal"}, "leaf in space 'weibull', got 'lognormal'"),  # trials do not hold it: the refit took it
+        ({"leaf": ["weibull", "lognormal"]}, "leaf in space 'weibull', got {'one of'"),
+        ({"l2": [0.1, 1.0]}, r"l2 in space {'from a range of': 'float', 'log': True}, got {'one of': \[0.1, 1.0\]}"),
+        ({"depth": [0, 1, 2]}, r"depth in space {'one of': \[0, 1\]}, got"),
+        ({"dtype": "float32"}, "dtype in space None, got 'float32'"),
+    ],
+)
+def test_another_space_is_refused_but_for_the_ends_of_ranges(data, tmp_path, changed, message):
+    space = {"leaf": "weibull", "depth": [0, 1], "l2": Range(0.1, 10.0, log=True)}
+    quick(data, space, output=tmp_path, n_trials=1, refit=False)
+    with pytest.raises(InvalidParameterError, match=message):
+        quick(data, space | changed, output=tmp_path, n_trials=1)
+    wider = quick(data, space | {"l2": Range(0.01, 100.0, log=True)}, output=tmp_path, n_trials=2, refit=False)
+    assert len(wider.study.trials) == 2
 
 
 def test_optuna_keeps_its_verbosity(data, quick_space):

@@ -47,7 +47,10 @@ class TreeParts:
         seen = leaf_table(leaf, rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
         seen = seen.with_history(leaf, rows.cause, rows.cause_names, rows.subject)
         curves = self.curves.survival
-        return replace(seen, curves=curves, median=np.array([median(curve) for curve in curves]))
+        medians = np.array([median(curve) for curve in curves])
+        observed = medians == seen.median  # another one has no interval
+        lower, upper = (np.where(observed, end, np.nan) for end in (seen.median_lower, seen.median_upper))
+        return replace(seen, curves=curves, median=medians, median_lower=lower, median_upper=upper)
 
     @cached_property
     def importances(self) -> FloatArray:

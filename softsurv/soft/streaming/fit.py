@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -101,6 +101,8 @@ def train_streamed(
             {"anchor": anchor, "routing": routing, "leaves": leaves},
             {"trace": [], "passes": 0, "status": str(Status.ITERATION_LIMIT)},
         )
+        if _cut_short(job):
+            job = replace(job, checkpoint=None)  # the next run would be pulled towards half a single leaf
         _save(job, state)
     else:
         logger.info("going on from %s after %d sweeps", job.checkpoint, len(state.values["trace"]))
@@ -130,7 +132,7 @@ def _finish(
             job.progress("sweep", value)
         flat = gain <= sweeps.tolerance * max(1.0, abs(value))
         stopped = job.ranks.share(job.budget.status)
-        status = Status.CONVERGED if flat else stopped or Status.ITERATION_LIMIT
+        status = Status.CONVERGED if flat and not _cut_short(job) else stopped or Status.ITERATION_LIMIT
         tensors = {"anchor": state.tensors["anchor"], "routing": routing, "leaves": leaves}
         _save(job, State(tensors, {"trace": trace, "passes": before + objective.passes, "status": str(status)}))
         if stopped is not None:
@@ -149,6 +151,11 @@ def _sweep(
     if not bool(torch.isfinite(end.loss).all()):
         raise NumericalError("the fit left the finite numbers; rescale the features or the times")
     return end.point[0], end.point[1], float(end.loss)
+
+
+def _cut_short(job: Job) -> bool:
+    """Whether the last sweep ended before its steps were done: several processes finish theirs together."""
+    return job.ranks.size == 1 and job.budget.status is not None
 
 
 def _single_leaf(chunks: PlacedChunks, problem: Problem, recipe: Recipe, sweeps: Sweeps, job: Job) -> Tensor:

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, load_dataset
 from softsurv.estimators.optimal.on_demand import TreeParts
 
 
@@ -44,3 +44,14 @@ def test_a_path_that_nobody_asked_for_is_gone_with_the_search(parts):
     assert known.leaf_table is parts.leaf_table
     with pytest.raises(AttributeError, match="read path_ before, or fit again"):
         _ = known.path
+
+
+def test_a_predicted_median_has_no_interval_of_the_observed_one():
+    """A leaf predicted a median of 31 with the interval 15 to 25 of its rows' Kaplan-Meier median."""
+    data = load_dataset("veterans")
+    tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    predicted, observed = tree.leaf_summary(), tree.leaf_summary(data)
+    assert (predicted["median"] != observed["median"]).all()
+    assert predicted[["median_lower", "median_upper"]].isna().all(axis=None)
+    assert observed["median"].between(observed["median_lower"], observed["median_upper"]).all()
+    np.testing.assert_array_equal(predicted[["n", "events"]], observed[["n", "events"]])

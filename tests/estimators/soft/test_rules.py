@@ -69,6 +69,19 @@ def test_single_precision_finds_rules_as_good(leaf):
     assert leaf != "loglogistic" or rules[0] == rules[1]  # no two cuts are nearly as good
 
 
+@pytest.mark.parametrize("max_terms", [1, 3])
+def test_rows_at_the_threshold_go_where_the_rule_says_in_single_precision(max_terms):
+    """Rounding of the encoded features put half of the rows at a threshold on its wrong side."""
+    data, _ = two_groups()
+    X = data.X[list("ab")].round(1)
+    tree = SoftSurvivalTree(depth=2, max_terms=max_terms, l2=1.0, shrinkage=1.0, dtype="float32", **QUICK)
+    tree.fit(X, (data.event.numpy(), data.time.numpy()))
+    grid = np.round(np.arange(-30, 31) / 10, 1)
+    every = pd.DataFrame(np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2), columns=["a", "b"])
+    assert any(rule is not None for rule in tree.tree_.rules)
+    assert agrees(tree, every).all()
+
+
 def test_the_oracle_sees_a_rule_that_is_not_the_model():
     data, _ = two_groups()
     tree = SoftSurvivalTree(depth=1, **QUICK).fit(data)

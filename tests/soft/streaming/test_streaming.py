@@ -278,6 +278,28 @@ def test_a_run_that_goes_on_from_a_checkpoint_equals_one_without_a_stop(parquet,
     assert torch.equal(resumed.tree_.routing, whole.tree_.routing)
 
 
+@pytest.mark.parametrize("sweep", [1, 3])
+def test_a_sweep_cut_short_is_not_converged_and_leaves_nothing_half(parquet, tmp_path, monkeypatch, sweep):
+    """A sweep without a step gains nothing; a run went on from that, or towards half a single leaf."""
+    table, file = Table(parquet, "t", "died", chunk_rows=64), tmp_path / "run.ckpt"
+    whole = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4)
+    swept, calls = stream_fit.minimise, []
+
+    def interrupted(objective, point, steps, metric, budget):
+        calls.append(1)
+        if len(calls) == sweep:  # the single leaf comes first
+            budget.interrupted = True
+        return swept(objective, point, steps, metric, budget)
+
+    monkeypatch.setattr(stream_fit, "minimise", interrupted)
+    stopped = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4, checkpoint=file)
+    assert stopped.report_.status == "interrupted"
+    assert file.exists() == (sweep > 1)
+    monkeypatch.setattr(stream_fit, "minimise", swept)
+    resumed = fit_stream(tree(routing_l2=0.01), table, max_sweeps=5, checkpoint=file)
+    assert resumed.report_.objective < whole.report_.objective + 2e-5
+
+
 def test_a_checkpoint_of_another_job_is_refused(parquet, tmp_path):
     file = tmp_path / "run.ckpt"
     table = Table(parquet, "t", "died")
