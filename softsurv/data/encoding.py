@@ -15,7 +15,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.blocks import Labels, NumberBlock, column_types
 from softsurv.data.columns import float_column, require
 from softsurv.data.in_time import read_in_time
-from softsurv.data.kinds import as_float, is_text, level_text
+from softsurv.data.kinds import as_float, is_text, level_text, look_over, text_columns
 from softsurv.data.kinds import is_number as is_number
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -191,6 +191,17 @@ def _declared(column: pd.Series) -> Labels | None:
     if len(distinct_texts) < len(texts):  # 1 and "1" are one label
         code = np.array([*map(distinct_texts.index, texts), -1])[code]
     return Labels(code, distinct_texts)
+
+
+def plain_numbers(X: pd.DataFrame, types: list[Any] | None) -> pd.DataFrame:
+    """The features, of these types where known, with numbers that are objects or text as float64.
+
+    Warns where a column's meaning is in doubt.
+    """
+    if not text_columns(X, types):
+        return X
+    found = {name: numbers(X[name], name) for name in look_over(X)}
+    return X.assign(**found) if found else X
 
 
 def level_counts(source: Source, table: Mapping[str, NDArray[Any]], block: NumberBlock) -> dict[str, int]:

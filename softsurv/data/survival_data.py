@@ -118,6 +118,8 @@ class SurvivalData(EventHistory):
 
     def _checked_columns(self) -> dict[str, Any]:
         """Every field as arrays that fit together."""
+        from softsurv.data.encoding import plain_numbers  # as late as pandas
+
         X, types = checked_table(self.X)
         columns: dict[str, Any] = {"X": X, "event": event_column(self.event)}
         for field in ("time", "entry", "weight", "upper"):
@@ -136,7 +138,7 @@ class SurvivalData(EventHistory):
         check_values(columns)
         check_causes(columns)
         check_histories(columns, self.recurrent)
-        columns["X"] = _plain_numbers(X, types)
+        columns["X"] = plain_numbers(X, types)
         vars(self)["_types"] = types if columns["X"] is X else None
         return columns
 
@@ -196,8 +198,7 @@ class SurvivalData(EventHistory):
 
     def column_types(self) -> list[Any]:
         """Type of each column of ``X``."""
-        types: list[Any] = vars(self).get("_types") or column_types(self.X)
-        return types
+        return vars(self).get("_types") or column_types(self.X)
 
     @cached_property
     def y(self) -> NDArray[np.void]:
@@ -256,7 +257,7 @@ class SurvivalData(EventHistory):
         return self._derive({"X": checked_features(X)})
 
     def with_encoded(self, X: pd.DataFrame) -> SurvivalData:
-        """As :meth:`with_features`, of a frame that the library made: it is neither looked at nor copied."""
+        """As `with_features`, of a frame that softsurv made: neither looked at nor copied."""
         return self._derive({"X": X})
 
     def require_events(self) -> SurvivalData:
@@ -326,20 +327,6 @@ class SurvivalData(EventHistory):
         for field in self.__dataclass_fields__:
             object.__setattr__(derived, field, changes.get(field, getattr(self, field)))
         return derived
-
-
-def _plain_numbers(X: pd.DataFrame, types: list[Any] | None) -> pd.DataFrame:
-    """The features, of these types where known, with numbers that are objects or text as float64.
-
-    Warns where a column's meaning is in doubt.
-    """
-    from softsurv.data.encoding import numbers
-    from softsurv.data.kinds import look_over, text_columns
-
-    if not text_columns(X, types):
-        return X
-    found = {name: numbers(X[name], name) for name in look_over(X)}
-    return X.assign(**found) if found else X
 
 
 def _zero_times(data: SurvivalData) -> BoolArray:

@@ -25,7 +25,6 @@ from softsurv.estimators.soft.prepared import PreparedRows
 from softsurv.estimators.soft.starts import SoftStarts
 from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
-from softsurv.numerics import Design
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from softsurv.estimators.soft.summary import TreeSummary
+    from softsurv.numerics import Design
     from softsurv.soft.fitted import FittedSoftTree
     from softsurv.trees.soft_tree import SoftTree
 else:
