@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.errors import InvalidParameterError
+from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidParameterError, did_you_mean
 
 
-def reader_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+def reader_columns(caller: Callable[..., Any], columns: Mapping[str, Any]) -> dict[str, Any]:
     """Columns as ``fit`` names them, by the names of the reader: ``sample_weight`` is its ``weight``.
+
+    Parameters
+    ----------
+    caller : function
+        Whose ``**`` argument took them.
+    columns : mapping
 
     Raises
     ------
     InvalidParameterError
         If both are given.
+    TypeError
+        If neither the reader nor the caller has such an argument.
     """
+    known = [*signature(survival_data).parameters, "sample_weight"]
+    for name in columns:
+        if name not in known:
+            own = [*signature(caller).parameters][:-1]
+            raise TypeError(f"{caller.__name__} has no argument {name!r}{did_you_mean(name, own + known)}")
     if {"weight", "sample_weight"} <= columns.keys():
         raise InvalidParameterError("weight and sample_weight say the same, got both; leave one out")
     return {"weight" if name == "sample_weight" else name: value for name, value in columns.items()}

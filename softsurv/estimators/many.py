@@ -157,7 +157,7 @@ def fit_many(
         whole("n_folds", n_folds, 2)
     models = [_model(setting) for setting in settings]
     reader = SoftSurvivalTree()
-    raw = reader._read(X, y, **reader_columns(columns))
+    raw = reader._read(X, y, **reader_columns(fit_many, columns))
     folds = [] if n_folds is None else folds_of_content(raw, n_folds, seed)
     parts = [raw.take(train) for train, _ in folds] or [raw]
     found = {k: soft_setting(model, raw.cause_names) for k, model in enumerate(models)}

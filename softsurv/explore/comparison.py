@@ -160,7 +160,7 @@ def compare(
     >>> found.table()["harrell_c"].round(1).tolist()
     [0.7, 0.5]
     """
-    rows = survival_data(data, y, **reader_columns(columns)).that_count().require_events()
+    rows = survival_data(data, y, **reader_columns(compare, columns)).that_count().require_events()
     warn_of_ignored(rows.event, rows.upper)
     named = _named(models, rows)
     whole("seed", seed, 0)

@@ -154,7 +154,7 @@ def _read(data: Any, y: Any, columns: Mapping[str, Any]) -> SurvivalData:
     """Rows and outcome, however they are given."""
     if isinstance(y, str):
         raise InvalidParameterError(f"y must be the outcome, got {y!r}; name the estimator: estimator={y!r}")
-    columns = reader_columns(columns)
+    columns = reader_columns(study, columns)
     if not isinstance(data, tuple):
         return survival_data(data, y, **columns)
     if len(data) != 2 or y is not None:

@@ -13,8 +13,18 @@ def test_names_of_times_are_short_where_they_tell_the_times_apart():
     assert time_names([2, 2.0, 1.2345678]) == ["2", "2", "1.23457"]
 
 
+def reads(data, *, folds=5, **columns):
+    """Takes columns for the reader."""
+
+
 def test_weights_have_two_names_and_one_value():
-    assert reader_columns({"sample_weight": 1, "time": "t"}) == {"weight": 1, "time": "t"}
-    assert reader_columns({"weight": 1}) == {"weight": 1}
+    assert reader_columns(reads, {"sample_weight": 1, "time": "t"}) == {"weight": 1, "time": "t"}
+    assert reader_columns(reads, {"weight": 1}) == {"weight": 1}
     with pytest.raises(InvalidParameterError, match="weight and sample_weight say the same, got both"):
-        reader_columns({"weight": 1, "sample_weight": 1})
+        reader_columns(reads, {"weight": 1, "sample_weight": 1})
+
+
+@pytest.mark.parametrize(("name", "close"), [("wieght", "weight"), ("fold", "folds"), ("foo", "")])
+def test_an_unknown_argument_is_one_of_the_caller(name, close):
+    with pytest.raises(TypeError, match=f"^reads has no argument '{name}'" + (f".*'{close}'" if close else "$")):
+        reader_columns(reads, {"time": "t", name: 1})

@@ -80,7 +80,7 @@ class LowerBounds:
         conformalized survival analysis with right-censored data, arXiv 2412.09729.
         """
         check_is_fitted(self, "censoring_")
-        data = _plain_rows(survival_data(X, y, **reader_columns(how)))
+        data = _plain_rows(survival_data(X, y, **reader_columns(LowerBounds.calibrate, how)))
         coverages = [_checked_coverage(share) for share in np.atleast_1d(np.asarray(coverage, dtype=object))]
         time, event = data.time.double().cpu().numpy(), data.event.cpu().numpy()
         scorers = self._scorers(data, n_folds)
