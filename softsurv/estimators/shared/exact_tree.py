@@ -112,7 +112,8 @@ class ExactTree(Proven):
         Parameters
         ----------
         quote : {'"', "`"}
-            What stands around the names of columns: MySQL and BigQuery want "`". Levels are compared as text.
+            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
+            then has a backslash before it, as they read texts. Levels are compared as text.
 
         Returns
         -------
