@@ -109,6 +109,8 @@ class ExactTree(Proven):
     def export_sql(self, quote: str = '"') -> str:
         """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where training sent them.
 
+        Columns of booleans are compared as 0 and 1: cast them where the database, such as PostgreSQL, does not.
+
         Parameters
         ----------
         quote : {'"', "`"}
