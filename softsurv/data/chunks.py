@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class Table:
     missing_values: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.chunk_rows, bool) or not isinstance(self.chunk_rows, int) or self.chunk_rows < 1:
+        if isinstance(self.chunk_rows, bool) or not isinstance(self.chunk_rows, Integral) or self.chunk_rows < 1:
             raise InvalidParameterError(f"chunk_rows must be an integer >= 1, got {self.chunk_rows!r}")
         for argument in ("drop", "categorical", "missing_values"):
             check_listed(argument, getattr(self, argument))

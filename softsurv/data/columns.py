@@ -159,7 +159,7 @@ def event_column(values: Any) -> BoolArray:
     if not is_binary(column):
         shown = ", ".join(repr(_plain(v)) for v in found[:4]) + (", ..." if len(found) > 4 else "")
         wrong = f"event must be bool or 0/1 (1 = event observed), got {shown}"
-        if any(isinstance(v, float | np.floating) and v % 1 for v in found):
+        if any(isinstance(v, float | np.floating) and np.isfinite(v) and v % 1 for v in found):
             raise InvalidSurvivalDataError(f"{wrong}; these look like times: a pair is (event, time), in this order")
         likely = likely_event(column)
         code = _plain(found[0] if likely is None else likely)
@@ -223,7 +223,8 @@ def group_column(values: Any, names: tuple[str, ...] = (), argument: str = "grou
 def check_listed(argument: str, values: Any) -> None:
     """Refuse one name or value where a list is needed: the letters of a text would be taken one by one."""
     if isinstance(values, str) or not np.iterable(values):
-        raise InvalidSurvivalDataError(f"{argument} must be a list, got {values!r}; write [{values!r}]")
+        remedy = "write []" if values is None else f"write [{values!r}]"
+        raise InvalidSurvivalDataError(f"{argument} must be a list, got {values!r}; {remedy}")
 
 
 def require(ok: BoolArray, values: ArrayLike, argument: str, rule: str, remedy: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.data.frames import as_frame
+from softsurv.data.alignment import align_columns
+from softsurv.data.frames import as_frame, has_names
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.payload import sources_of
 from softsurv.explore.view import TreeView, tree_view
@@ -45,7 +46,7 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     >>> crossings(tree, test.X.iloc[[0]])                       # doctest: +SKIP
     """
     frame, view = one_row(row), tree_view(tree)
-    ranges = frame if data is None else pd.concat([frame, _features(data)], ignore_index=True)
+    ranges = frame if data is None else pd.concat([frame, _features(tree, data, frame)], ignore_index=True)
     leaf = int(tree.apply(frame)[0])
     found = []
     for source in sources_of(view, ranges):
@@ -59,11 +60,16 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     return table.sort_values("effort", kind="stable", ignore_index=True)
 
 
-def _features(data: Any) -> pd.DataFrame:
-    """The features of `SurvivalData`, of a pair (X, y) or of a table."""
+def _features(tree: Any, data: Any, row: pd.DataFrame) -> pd.DataFrame:
+    """The features of `SurvivalData`, of a pair (X, y) or of a table; columns without names are taken by position."""
     if isinstance(data, tuple) and len(data) == 2:
         data = data[0]
-    return as_frame(data.X if isinstance(data, SurvivalData) else data)
+    table = as_frame(data.X if isinstance(data, SurvivalData) else data)
+    if isinstance(data, SurvivalData) or has_names(data):
+        return table
+    known = getattr(tree, "feature_names_in_", None)
+    names = [str(name) for name in (row.columns if known is None else known)]
+    return align_columns(table, names, named=False, trained_with_names=known is not None)
 
 
 def _with(frame: pd.DataFrame, name: str, value: Any) -> pd.DataFrame:

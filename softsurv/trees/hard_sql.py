@@ -39,10 +39,18 @@ def _question(tree: Questions, node: int, quote: str) -> str:
         return f"{column} IS NULL"
     if missing is None and source.fill is not None:
         missing = source.fill in levels if levels else float(source.fill) <= cut
-    known = f"{column} IN ({', '.join(map(_literal, levels))})" if levels else f"{column} <= {_literal(cut)}"
+    known = f"{column} IN ({', '.join(_text(v, quote) for v in levels)})" if levels else f"{column} <= {cut!r}"
     return f"{column} IS NULL OR {known}" if missing else known
 
 
-def _literal(value: str | float) -> str:
-    """A text or a number as SQL writes it. No value of the data gets into the expression another way."""
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(float(value))
+def _text(level: str, quote: str) -> str:
+    """A level as SQL writes texts. No value of the data gets into the expression another way.
+
+    Databases that quote names with "`" read a backslash in a text as the start of an escape, and BigQuery knows no
+    other way to write a quote or a new line. In standard SQL a backslash is a character as any other.
+    """
+    if quote != "`":
+        return "'" + level.replace("'", "''") + "'"
+    for plain, escaped in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):  # backslashes first
+        level = level.replace(plain, escaped)
+    return f"'{level}'"

@@ -133,6 +133,13 @@ def test_who_reads_again_need_not_say_all_again(tmp_path):
     assert list(first.X) == list(again.X) == []
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_size_of_a_chunk_may_be_an_integer_of_numpy(tmp_path, kind):
+    path = tmp_path / f"rows.{kind}"
+    rows().to_csv(path, index=False) if kind == "csv" else rows().to_parquet(path)
+    assert [chunk.first_row for chunk in Table(path, "t", "died", chunk_rows=np.int64(7)).chunks()] == [0, 7, 14, 21]
+
+
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "7"])
 def test_a_chunk_has_a_row_at_least(size):
     with pytest.raises(InvalidParameterError, match="chunk_rows must be an integer >= 1, got"):

@@ -92,6 +92,7 @@ def test_events_are_flags_or_zeros_and_ones(values):
         (["no", "yes"], "got 'no', 'yes'; pass a comparison, such as event == 'yes'"),
         (["a", "b"], "such as event == 'a'"),
         ([12.5, 3.0], r"got 12.5, 3.0; these look like times: a pair is \(event, time\), in this order"),
+        ([0.0, 1.0, np.inf], r"got 0.0, 1.0, inf; pass a comparison"),
         (["dead", "alive"], "got 'dead', 'alive'; pass a comparison, such as event == 'dead'"),
         ([0, 1, 2, 3, 4, 5], r"got 0, 1, 2, 3, \.\.\.; .* or cause= where"),
         ([1, None], "event must be known, got None at row 1; drop the row"),

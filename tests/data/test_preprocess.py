@@ -17,6 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
+from softsurv.data import blocks
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 
@@ -35,6 +36,17 @@ def test_numbers_are_imputed_by_the_training_mean_and_scaled_by_the_training_ran
     assert fitted.transform(TRAIN[["age"]])["age"].tolist() == [0.0, 1.0, 0.5, 0.5]
     later = fitted.transform(pd.DataFrame({"age": [30.0, 80.0, None]}))
     assert later["age"].tolist() == [-0.5, 2.0, 0.5]  # outside the range: not clipped
+
+
+def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(30, 7)), columns=list("abcdefg"))
+    X = X.mask(rng.random(X.shape) < 0.2).assign(h=rng.choice(["x", "y", "z"], 30), i=rng.integers(0, 9, 30))
+    fitted = Preprocessor().fit(X)
+    together = fitted.transform(X)
+    for cells in (1, 70):  # a column at a time, and two
+        monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
+        pd.testing.assert_frame_equal(fitted.transform(X), together, check_exact=True)
 
 
 def test_levels_are_imputed_by_the_training_mode_and_one_hot_encoded():

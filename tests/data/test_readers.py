@@ -279,8 +279,16 @@ def test_names_of_causes_need_causes():
         survival_data({"a": [1.0, 2.0]}, time=[1.0, 2.0], event=[True, False], cause_names=["death"])
 
 
-@pytest.mark.parametrize("given", [{"categorical": "stage"}, {"missing_values": "?"}, {"missing_values": 9}])
-def test_one_value_in_the_place_of_a_list_is_told(given):
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"categorical": "stage"}, r"\['stage'\]"),
+        ({"missing_values": "?"}, r"\['\?'\]"),
+        ({"missing_values": 9}, r"\[9\]"),
+        ({"categorical": None}, r"\[\]"),
+    ],
+)
+def test_one_value_in_the_place_of_a_list_is_told(given, remedy):
     X = pd.DataFrame({"stage": [1, 2]})
-    with pytest.raises(InvalidSurvivalDataError, match=rf"{next(iter(given))} must be a list, got"):
+    with pytest.raises(InvalidSurvivalDataError, match=rf"{next(iter(given))} must be a list, got .*; write {remedy}$"):
         survival_data(X, ([True, False], [1.0, 2.0]), **given)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 from softsurv.explore import crossings
 
 
@@ -114,3 +114,15 @@ def test_ranges_come_from_every_form_of_a_table(uneven, form):
     pd.testing.assert_frame_equal(crossings(uneven.tree, row, form(uneven.data)), expected)
     with pytest.raises(InvalidSurvivalDataError, match="X must be two-dimensional"):
         crossings(uneven.tree, row, 3)
+
+
+def test_columns_without_names_are_taken_by_position(uneven):
+    """They widened no range, as if no data were given."""
+    row, X = uneven.data.X.iloc[[0]], uneven.data.X
+    expected = crossings(uneven.tree, row, uneven.data)
+    assert not expected.equals(crossings(uneven.tree, row))
+    with pytest.warns(DataWarning, match="taken by position"):
+        found = crossings(uneven.tree, row, X.to_numpy(dtype=object))
+    pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(InvalidSurvivalDataError, match=f"X must have {X.shape[1]} features"):
+        crossings(uneven.tree, row, X.to_numpy(dtype=object)[:, 1:])

@@ -1,5 +1,6 @@
 """The tree as SQL: a database gives every row the leaf that the tree gives."""
 
+import re
 import sqlite3
 
 import numpy as np
@@ -13,14 +14,40 @@ from softsurv.errors import InvalidParameterError
 from softsurv.trees.hard_sql import hard_tree_sql
 from softsurv.trees.hard_tree import Branch, HardTree
 
-HOSTILE = ['a"; DROP TABLE rows; --', "it's", "'); SELECT 1; --", "", "`", "age\n-- x", "Größe 年齢"]
+HOSTILE = [
+    'a"; DROP TABLE rows; --',
+    "it's",
+    "'); SELECT 1; --",
+    "",
+    "`",
+    "age\n-- x",
+    "Größe 年齢",
+    "\\",
+    "\\'); DROP TABLE rows; --",
+]
+
+ESCAPED = re.compile(r"'((?:[^'\\\n]|\\.)*)'")  # a text as MySQL, BigQuery and Spark read it
+
+
+def as_sqlite_reads(expression):
+    """The expression with texts that hold escapes written as SQLite has them."""
+    decode = {r"\\": "\\", r"\'": "''", r"\n": "\n", r"\r": "\r"}
+    names = r"`(?:[^`]|``)*`"
+    return re.sub(
+        f"{names}|{ESCAPED.pattern}",
+        lambda found: found[0] if found[0][0] == "`" else re.sub(r"\\.", lambda one: decode[one[0]], found[0]),
+        expression,
+    )
 
 
 def leaves_in_sql(tree, frame, quote='"'):
     """Leaves of the rows by SQLite."""
+    expression = hard_tree_sql(tree, quote)
+    if quote == "`":
+        expression = as_sqlite_reads(expression)
     with sqlite3.connect(":memory:") as base:
         frame.to_sql("rows", base, index=False)
-        found = [leaf for (leaf,) in base.execute(f"SELECT {hard_tree_sql(tree, quote)} FROM rows ORDER BY rowid")]
+        found = [leaf for (leaf,) in base.execute(f"SELECT {expression} FROM rows ORDER BY rowid")]
     base.close()
     return found
 
@@ -56,3 +83,14 @@ def test_a_single_leaf_is_a_number_and_other_quotes_are_refused():
     assert hard_tree_sql(tree, '"') == "0"
     with pytest.raises(InvalidParameterError, match="quote must be one of"):
         hard_tree_sql(tree, "[")
+
+
+def test_texts_end_where_databases_with_backslash_escapes_end_them():
+    r"""In MySQL `'z\'` does not end, and BigQuery takes `'it''s'` for two texts; a level could add SQL of its own."""
+    levels = ("it's", "z\\", "\\' OR 1=1 -- ", "a\r\nb")
+    branch = Branch(Rule(0, levels=levels), None, None)
+    tree = HardTree.grow([Source("s", levels, "z\\")], branch, [[1.0], [2.0]], ["n"])
+    question = hard_tree_sql(tree, "`").splitlines()[0]
+    assert question == r"CASE WHEN `s` IS NULL OR `s` IN ('it\'s', 'z\\', '\\\' OR 1=1 -- ', 'a\r\nb')"
+    assert ESCAPED.sub("?", question) == "CASE WHEN `s` IS NULL OR `s` IN (?, ?, ?, ?)"
+    assert r"'z\', '\'' OR 1=1 -- '" in hard_tree_sql(tree, '"')  # standard SQL

@@ -109,10 +109,13 @@ class ExactTree(Proven):
     def export_sql(self, quote: str = '"') -> str:
         """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where training sent them.
 
+        Columns of booleans are compared as 0 and 1: cast them where the database, such as PostgreSQL, does not.
+
         Parameters
         ----------
         quote : {'"', "`"}
-            What stands around the names of columns: MySQL and BigQuery want "`". Levels are compared as text.
+            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
+            then has a backslash before it, as they read texts. Levels are compared as text.
 
         Returns
         -------
