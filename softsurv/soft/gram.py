@@ -63,9 +63,11 @@ def inverse_gram(design: Tensor) -> Tensor:
     With many columns (`MAX_COLUMNS`) it is the inverse of the diagonal alone, (G, Q).
     """
     rows, columns = design.shape[1:]
-    wide = columns > min(rows, MAX_COLUMNS)
-    gram = None if wide else (design.mT @ design).double()
-    squares = design.double().square().sum(1) if gram is None else gram.diagonal(dim1=1, dim2=2)
+    gram = None if columns > min(rows, MAX_COLUMNS) else (design.mT @ design).double()
+    if gram is None or design.dtype != torch.float64:  # single precision adds squares up too coarsely
+        squares = design.double().square().sum(1)
+    else:
+        squares = gram.diagonal(dim1=1, dim2=2)
     count = squares[..., :1]  # (G, 1) rows: padding has 0 in the column of ones
     diagonal = squares / count
     empty = diagonal <= 0  # a column of zeros has no scale of its own

@@ -151,9 +151,11 @@ def information(
 ) -> Tensor:  # (L, Q + K, Q + K) on the host
     """Second derivatives of the mean loss by each leaf's parameters, each row being in its leaf.
 
-    Notes ----- A row's loss depends on the features through its offset alone. Central differences of the gradient are
-    therefore taken over the offset and over each shape parameter, for all leaves at once: 2 (1 + K) evaluations,
-    whatever the number of features and leaves.
+    Notes
+    -----
+    A row's loss depends on the features through its offset alone. Central differences of the gradient are therefore
+    taken over the offset and over each shape parameter, for all leaves at once: 2 (1 + K) evaluations, whatever the
+    number of features and leaves.
     """
     q, (n_leaves, size) = problem.design.shape[-1], leaves.shape
     free = LeafPenalties(NO_PENALTY, NO_PENALTY, NO_PENALTY)
