@@ -235,6 +235,23 @@ def _places(keys: Sequence[FloatArray], place: IntArray) -> IntArray:
     return out
 
 
+def distinct_rows(x: FloatArray) -> tuple[IntArray, IntArray]:
+    """One of each kind of equal rows of a complete table (N, P), and the place (N,) of every row among these.
+
+    The order of the kinds depends on their content alone.
+    """
+    import pandas as pd
+
+    if not x.size:
+        return np.zeros(min(len(x), 1), dtype=np.int64), np.zeros(len(x), dtype=np.int64)
+    plain = x + 0.0  # no negative zero
+    codes = pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy()
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    if not np.array_equal(plain[first][place], plain):  # two kinds have one code
+        _, first, place = np.unique(plain, axis=0, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
 def _comparable(values: FloatArray) -> FloatArray:
     """Numbers with the missing ones last and no negative zero."""
     return np.where(np.isnan(values), np.inf, values) + 0.0

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data import canonical
-from softsurv.data.canonical import column_order, row_order
+from softsurv.data.canonical import column_order, distinct_rows, row_order
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 
@@ -130,3 +130,21 @@ def test_causes_order_rows_by_their_names():
     one = survival_data(X, time=time, cause=cause, cause_names=["relapse", "death"])
     other = survival_data(X, time=time, cause=np.array([0, 2, 1])[cause], cause_names=["death", "relapse"])
     assert row_order(one, ["a"]).tolist() == row_order(other, ["a"]).tolist()
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_equal_rows_are_one_kind_in_an_order_of_their_own(monkeypatch, collide):
+    if collide:
+        monkeypatch.setattr(pd.util, "hash_pandas_object", lambda table, index: pd.Series(np.zeros(len(table))))
+    rng = np.random.default_rng(0)
+    x = rng.integers(-1, 2, (60, 3)) * 0.5
+    x[x == 0] = rng.choice([0.0, -0.0], (x == 0).sum())
+    first, place = distinct_rows(x)
+    np.testing.assert_array_equal(x[first][place], x)
+    assert len(first) == len({tuple(row) for row in (x + 0.0).tolist()})
+    order = rng.permutation(60)
+    again, places = distinct_rows(x[order])
+    np.testing.assert_array_equal(x[order][again], x[first])
+    np.testing.assert_array_equal(places, place[order])
+    none, everyone = distinct_rows(np.zeros((4, 0)))
+    assert (none.tolist(), everyone.tolist()) == ([0], [0] * 4)

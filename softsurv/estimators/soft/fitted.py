@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.alignment import align_columns
+from softsurv.data.canonical import distinct_rows
 from softsurv.data.frames import as_frame, checked_features, has_names, numeric_matrix
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
@@ -118,6 +120,12 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         out = values.double().cpu().numpy()
         out[:, times <= 0] = -np.inf
         return out
+
+    def _log_hazard_of(self, prepared: PreparedRows) -> Callable[[FloatArray], FloatArray]:
+        """Equal rows are worked out once: they tie in measures, and no order of rows changes a last digit."""
+        first, place = distinct_rows(prepared.x.numpy())
+        once = prepared[first]
+        return lambda times: self._log_cumulative_hazard(once, np.asarray(times, dtype=float))[place]
 
     def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         if prepared.path != "hbp":

@@ -107,3 +107,14 @@ def test_names_of_features(rows):
 def test_columns_are_found_by_name(trees, rows):
     shuffled = rows[0][["noise", "x", "side"]].assign(other=1)
     assert np.array_equal(trees().predict(shuffled), trees().predict(rows[0]))
+
+
+def test_measures_do_not_depend_on_the_order_of_the_rows(rows):
+    """Equal rows tie, whatever the last digits of their places in a table would be."""
+    X, y = rows[0][["x"]].round(1).assign(z=np.arange(120) % 3 / 3), rows[1]
+    tree = SoftSurvivalTree(depth=1, max_terms=None, leaf="weibull", **FIXED).fit(X, y)
+    order = np.random.default_rng(0).permutation(120)
+    ordered, shuffled = tree.evaluate(X, y), tree.evaluate(X.iloc[order], y[order])
+    assert tree.score(X.iloc[order], y[order]) == tree.score(X, y) == ordered["harrell_c"]
+    for name in ("harrell_c", "ibs"):
+        assert shuffled[name] == pytest.approx(ordered[name], abs=1e-14)
