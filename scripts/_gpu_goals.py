@@ -17,11 +17,10 @@ from _gpu_fits import NONE, Bench, wait
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.preprocess import Preprocessor
-from softsurv.hazards import get_family
 from softsurv.soft.many import fit_many
-from softsurv.soft.paper import L2, RESTARTS, training
+from softsurv.soft.paper import RESTARTS
 from softsurv.soft.parallel import Machine, one_core_each
-from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
 
 FAMILIES = ("exponential", "weibull", "loglogistic", "spline_po", "spline_ph")
@@ -64,13 +63,7 @@ def fits_a_second(device: torch.device, sizes: Sizes) -> float:
 
 def paper_recipes(families: tuple[str, ...]) -> list[Recipe]:
     """NODEC-DR as in the paper, of each family at both depths."""
-    return [
-        Recipe(
-            family, Candidate(family.name, depth, 0.0), ("random",) * RESTARTS, training(family.name, "random"), L2
-        )
-        for family in map(get_family, families)
-        for depth in (1, 2)
-    ]  # fmt: skip
+    return [reproduce_sst.paper_recipe(family, depth) for family in families for depth in (1, 2)]
 
 
 def seconds_of_the_grid(device: torch.device, sizes: Sizes) -> float:

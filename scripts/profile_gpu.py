@@ -84,7 +84,7 @@ def cases(on_cpu: bool) -> dict[str, Callable[[torch.device], Work]]:
     return (
         {f"fits, {n} trees": fits(n) for n in many}
         | {f"grid, {family}": grid(family) for family in (FAMILIES[:1] if on_cpu else FAMILIES)}
-        | {f"rows, {n:,}": rows(n) for n in {most // 5, most}}
+        | {f"rows, {n:,}": rows(n) for n in (most // 5, most)}
         | {f"default, {name}": default(name) for name in (("veterans",) if on_cpu else ("gbsg2", "flchain"))}
         | ({} if on_cpu else parts)
     )

@@ -24,7 +24,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,16 @@ class Asked:
     training_scores: bool = False
 
 
+def paper_recipe(leaf: str, depth: int, init: str = "random", asked: Asked | None = None) -> Recipe:
+    """NODEC-DR with the published settings."""
+    asked, family = asked or Asked(), get_family(leaf)
+    training = paper.training(leaf, init, thresholds=asked.thresholds)
+    return Recipe(family, Candidate(family.name, depth, 0.0), (init,) * asked.starts, training, paper.L2)
+
+
 def paper_starts(leaf: str, depth: int, init: str, train: SurvivalData, seed: int, asked: Asked) -> FittedStarts:
     """The starts of NODEC-DR with the published settings, trained as one stack; ``train`` is encoded."""
-    family = get_family(leaf)
-    training = paper.training(leaf, init, thresholds=asked.thresholds)
-    candidate = Candidate(family.name, depth, 0.0)
-    recipe = Recipe(family, candidate, (init,) * asked.starts, training, paper.L2, seed=1000 * seed)
+    recipe = replace(paper_recipe(leaf, depth, init, asked), seed=1000 * seed)
     with one_core_each() as workers:
         return fit_starts(train, recipe, Machine(choose_device("auto"), workers=workers))
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from softsurv.data.rules import rounded_text
+from softsurv.explore import svg
 from softsurv.explore.curves import leaf_looks
 from softsurv.explore.style import MUTED, PAPER
-from softsurv.explore.svg import (
-    LINE_HEIGHT,
-    box_size,
-    leaf_curve,
-    picture,
-    rule_box,
-    rule_lines,
-    text_lines,
-    text_width,
-    ticks,
-)
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, ViewNode
 from softsurv.trees.soft_text import leaf_line
@@ -34,27 +24,27 @@ PANEL_WIDTH, PANEL_HEIGHT, BETWEEN, FOOT = 110, 30, 12, 18
 
 def sideways_svg(tree: Any, view: TreeView, max_terms: int) -> str:
     """The picture alone."""
-    lines = {node.index: rule_lines(node, max_terms, CHARACTERS) for node in view.branches}
-    sizes = {index: box_size(text) for index, text in lines.items()}
+    lines = {node.index: svg.rule_lines(node, max_terms, CHARACTERS) for node in view.branches}
+    sizes = {index: svg.box_size(text) for index, text in lines.items()}
     words = {leaf: leaf_words(tree, leaf) for leaf in view.leaves}
-    most = max(map(len, words.values())) * LINE_HEIGHT
+    most = max(map(len, words.values())) * svg.LINE_HEIGHT
     row = max(PANEL_HEIGHT, most, *(tall for _, tall in sizes.values())) + BETWEEN
     y = {index: MARGIN + place * row for index, place in view.heights().items()}
     x = {node.index: MARGIN + float(node.level * INDENT) for node in view.branches}
     panels = max(x[index] + wide for index, (wide, _) in sizes.items()) + GAP
     beside = panels + PANEL_WIDTH + 10
     parts = [_edge(view, node, x, y, panels) for node in view.nodes if node.parent >= 0]
-    parts += [rule_box(text, x[index] + sizes[index][0] / 2, y[index]) for index, text in lines.items()]
+    parts += [svg.rule_box(text, x[index] + sizes[index][0] / 2, y[index]) for index, text in lines.items()]
     end, looks = float(tree.unique_times_[-1]), leaf_looks(tree)
     for leaf, own in words.items():
         middle = y[view.leaf_node(leaf).index]
         place = panels, middle - PANEL_HEIGHT / 2, PANEL_WIDTH, PANEL_HEIGHT
-        parts.append(leaf_curve(tree.leaf_table_, leaf, looks[leaf], end, *place))
+        parts.append(svg.leaf_curve(tree.leaf_table_, leaf, looks[leaf], end, *place))
         if leaf == view.order[-1]:
-            parts.append(ticks(rounded_text(end), *place))
-        parts.append(text_lines(own, beside, middle + 4 - (len(own) - 1) * LINE_HEIGHT / 2, "start"))
-    width = beside + max(text_width(line) for own in words.values() for line in own) + MARGIN
-    return picture(parts, width, 2 * MARGIN + view.n_leaves * row + FOOT, view.n_leaves)
+            parts.append(svg.ticks(rounded_text(end), *place))
+        parts.append(svg.text_lines(own, beside, middle + 4 - (len(own) - 1) * svg.LINE_HEIGHT / 2, "start"))
+    width = beside + max(svg.text_width(line) for own in words.values() for line in own) + MARGIN
+    return svg.picture(parts, width, 2 * MARGIN + view.n_leaves * row + FOOT, view.n_leaves)
 
 
 def leaf_words(tree: Any, leaf: int) -> list[str]:
@@ -70,5 +60,7 @@ def _edge(view: TreeView, node: ViewNode, x: dict[int, float], y: dict[int, floa
     end = panels - 14 if node.leaf >= 0 else x[node.index]
     word = "yes" if parent.left == node.index else "no"
     line = f'<path d="M{trunk:.1f} {y[parent.index]:.1f}V{high:.1f}H{end:.1f}" fill="none" stroke="{MUTED}"/>'
-    paper = f'<rect x="{trunk + 3:.1f}" y="{high - 7:.1f}" width="{text_width(word):.1f}" height="14" fill="{PAPER}"/>'
-    return line + paper + text_lines([word], trunk + 4, high + 4, "start", MUTED)
+    paper = (
+        f'<rect x="{trunk + 3:.1f}" y="{high - 7:.1f}" width="{svg.text_width(word):.1f}" height="14" fill="{PAPER}"/>'
+    )
+    return line + paper + svg.text_lines([word], trunk + 4, high + 4, "start", MUTED)

@@ -57,7 +57,8 @@ def predicted_medians(
     filled = size > 0
     share = weight / np.where(filled, size, 1.0)[leaf]
     with torch.no_grad(), np.errstate(divide="ignore"):
-        x = x.to(trees[0].leaves)
+        like = trees[0].leaves
+        x = x.to(like)
         at = trees[0].apply_leaf(x)  # (1, N)
         parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
         place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among all leaves of the complete tree
@@ -67,9 +68,7 @@ def predicted_medians(
             """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
             own = np.zeros(trees[0].leaves.shape[1])
             own[place[filled]] = log_time[filled]
-            hazard = sum(
-                tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(trees[0].leaves)) for tree, effects in parts
-            )
+            hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(like)) for tree, effects in parts)
             chance = -torch.expm1(-torch.as_tensor(hazard)).double().cpu().numpy()
             mean = np.minimum(np.bincount(leaf, share * chance, n_leaves), 1.0)
             return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)

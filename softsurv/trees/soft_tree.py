@@ -213,9 +213,7 @@ class SoftTree(nn.Module):
                 nodes = level_slice(level)
                 goes_left, goes_right = reached & left[:, nodes], reached & ~left[:, nodes]
                 some_left, some_right = goes_left.any(-1), goes_right.any(-1)  # (M, S)
-                sure = SURE * (
-                    some_left.to(self.leaves.dtype) - some_right.to(self.leaves.dtype)
-                )  # 0 where no row comes
+                sure = SURE * (some_left.to(self.leaves) - some_right.to(self.leaves))  # 0 where no row comes
                 constant = torch.cat([sure[..., None], torch.zeros_like(self.routing[:, nodes, 1:])], -1)
                 splits = (some_left & some_right)[..., None]
                 self.routing[:, nodes] = torch.where(splits, self.routing[:, nodes], constant.to(self.routing))

@@ -95,7 +95,7 @@ class FoldSearches:
             made = search, HeldOutRows(search, held_out)
         size = search.held + bytes_of(search.rows, made[1].rows)
         if not self.kept:  # all folds are about as large
-            free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # two copies while a fold is made
+            free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # for what is copied while a fold is made
             self.most = min(max(int(free / size), 0), len(self.folds))
         others = (self.most - (number < self.most)) * size + KEPT_SHARE * self.room.left
         search.limit_to(self.room.beside(search.rows, made[1].rows).less(others))
@@ -106,4 +106,4 @@ class FoldSearches:
 
 def outcomes_of(data: SurvivalData) -> SurvivalData:
     """The same rows without their features, which many copies of rows do not need."""
-    return data.with_features(data.X.iloc[:, :0])
+    return data.with_encoded(data.X.iloc[:, :0])

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.alignment import align_columns
-from softsurv.data.canonical import distinct_rows
 from softsurv.data.frames import as_frame, checked_features, has_names, numeric_matrix
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
@@ -26,6 +25,7 @@ from softsurv.estimators.soft.features import encoded_names, importances, readin
 from softsurv.estimators.soft.prepared import PreparedRows
 from softsurv.estimators.soft.starts import SoftStarts
 from softsurv.metrics.evaluate import outcome
+from softsurv.metrics.histories import Incidence, by_code
 from softsurv.nonparametric import StepFunction
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 
@@ -123,9 +123,12 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
 
     def _log_hazard_of(self, prepared: PreparedRows) -> Callable[[FloatArray], FloatArray]:
         """Equal rows are worked out once: they tie in measures, and no order of rows changes a last digit."""
-        first, place = distinct_rows(prepared.x.numpy())
-        once = prepared[first]
+        once, place = prepared.once
         return lambda times: self._log_cumulative_hazard(once, np.asarray(times, dtype=float))[place]
+
+    def _incidence_of(self, prepared: PreparedRows) -> Incidence:
+        once, place = prepared.once
+        return by_code(lambda times: self._incidences(once, times)[place])
 
     def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         if prepared.path != "hbp":

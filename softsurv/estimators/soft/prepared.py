@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from softsurv.arrays import IntArray
+from softsurv.data.canonical import distinct_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,6 +21,12 @@ class PreparedRows:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @cached_property
+    def once(self) -> tuple[PreparedRows, IntArray]:
+        """One of each kind of equal rows, and the place (N,) of every row among these."""
+        first, place = distinct_rows(self.x.cpu().numpy())
+        return self[first], place
 
     def __getitem__(self, rows: Any) -> PreparedRows:
         return PreparedRows(self.x[rows], self.path)

@@ -118,3 +118,14 @@ def test_measures_do_not_depend_on_the_order_of_the_rows(rows):
     assert tree.score(X.iloc[order], y[order]) == tree.score(X, y) == ordered["harrell_c"]
     for name in ("harrell_c", "ibs"):
         assert shuffled[name] == pytest.approx(ordered[name], abs=1e-14)
+
+
+def test_measures_by_cause_do_not_depend_on_the_order_of_the_rows(rows):
+    X = rows[0][["x"]].round(1)
+    table = X.assign(t=rows[1]["time"], cause=np.where(rows[1]["event"], 1 + np.arange(120) % 2, 0))
+    tree = SoftSurvivalTree(depth=1, max_terms=None, leaf="weibull", **FIXED).fit(table, time="t", cause="cause")
+    shuffled = table.iloc[np.random.default_rng(0).permutation(120)]
+    ours, theirs = (tree.evaluate(part, time="t", cause="cause")["causes"] for part in (table, shuffled))
+    for cause, found in ours.items():
+        for name, value in found.items():
+            assert theirs[cause][name] == pytest.approx(value, abs=1e-12)
