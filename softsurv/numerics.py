@@ -95,6 +95,8 @@ def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:
 def spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Standard deviation along the last axis, also where squares of the values overflow."""
     largest = np.abs(values).max(-1, initial=0.0, keepdims=True)
+    if not (largest > SQUARES_UP_TO).any():
+        return np.asarray(values.std(-1))
     scale = np.where(largest > SQUARES_UP_TO, largest, 1.0)
     return np.asarray((values / scale).std(-1) * scale[..., 0])
 
