@@ -24,6 +24,7 @@ from softsurv.soft.node_rounds import Rounds
 from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import Function, LbfgsSettings, Metric, Minimum, Point, apart, minimise, side_by_side
 from softsurv.soft.problem import taken
+from softsurv.soft.replay import Repeated, capture_on
 from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 
@@ -35,6 +36,16 @@ LEAST_CURVATURE = 1e-10
 
 MAX_HALVINGS = 25
 """A step 3e-8 of the first trial or less: rounding, not the model, is what it meets there."""
+
+ALONE = AT_ONCE = 2
+"""Rounds that are taken one by one before some are recorded, and rounds in a record. A minimisation takes 30 to 110
+rounds or hardly any, and each one is recorded: of few rounds, whose capture costs little."""
+
+NARROWER = 0.25
+"""Share of a stack's trees up to which it is narrowed where its rounds are recorded.
+
+It is recorded anew then, which costs as much as 20 replays. Matrices of a hundred trees are small for a device that
+records: its rounds take their time from the number of kernels, not from that of the trees."""
 
 MATRIX_BYTES = 2**30
 """Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
@@ -197,14 +208,17 @@ def _round_by_round(
     settings: BfgsSettings,
     budget: StopSignal | None,
 ) -> Minimum:
-    """The same by operators: a tree leaves as soon as the host knows that it has stopped. Nothing is recorded here."""
+    """The same by operators, recorded where the device records. A tree leaves as soon as the host knows that it has
+    stopped; while rounds are recorded the stack is narrowed in steps, see :data:`NARROWER`."""
     ended, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     trees: Tensor | slice = slice(None)
     watch = Watch(late=runs_ahead(ended))
+    take_rounds = _rounds_of(function, state, shapes, settings, ALONE)
     while not (budget is not None and budget.exhausted):
         moving = watch(state.moving)
         left = None if moving is None else torch.nonzero(moving)[:, 0]
-        if left is not None and len(left) < len(state.f):
+        most = NARROWER * len(state.f) if take_rounds.recorded else len(state.f) - 1
+        if left is not None and (len(left) == 0 or len(left) <= most):
             ended[trees], loss[trees] = state.x, state.f
             if len(left) == 0:
                 break
@@ -212,11 +226,25 @@ def _round_by_round(
             trees = here if isinstance(trees, slice) else trees[here]
             state, function = state.take(left), function.take(left)
             watch.narrow(left)
-        trial = state.x + state.step[:, None] * state.direction
-        value, *gradient = function.value_and_gradient(*apart(trial, shapes))
-        _advance(state, trial, value, side_by_side(gradient), settings)
+            take_rounds = _rounds_of(function, state, shapes, settings, max(take_rounds.alone, 1))
+        take_rounds()
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
+
+
+def _rounds_of(
+    function: Function, state: _Points, shapes: Sequence[torch.Size], settings: BfgsSettings, alone: int
+) -> Repeated:
+    """Rounds of every tree; all that they change are the tensors of the state, which stay where they are."""
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            trial = torch.addcmul(state.x, state.step[:, None], state.direction)
+            value, *gradient = function.value_and_gradient(*apart(trial, shapes))
+            _advance(state, trial, value, side_by_side(gradient), settings)
+
+    tensors, results = tuple(vars(state).values()), (state.f, state.x)
+    return Repeated(rounds, capture_on(state.f.device), tensors, results, AT_ONCE, alone)
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _Points:
@@ -241,25 +269,25 @@ def _advance(state: _Points, trial: Tensor, f: Tensor, g: Tensor, settings: Bfgs
     if is_compiled(state.x):
         dense_kernels.advance(tuple(arrays(*vars(state).values())), *arrays(trial, f, g), settings.limits)
         return
-    promised = (state.g * state.direction).sum(1)  # (m,) below 0
-    enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * promised)
+    promised = state.step * (state.g * state.direction).sum(1)  # (m,) below 0
+    enough = torch.isfinite(f) & (f <= torch.add(state.f, promised, alpha=SUFFICIENT_DECREASE))
     accepted = enough & state.moving
-    length = state.step * state.direction.square().sum(1).sqrt()
+    length = state.step * torch.linalg.vector_norm(state.direction, dim=1)
     small = ((state.f - f).abs() < settings.accuracy) | (length < settings.accuracy)
     # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
-    curved = torch.nan_to_num(f - state.f - state.step * promised, nan=torch.inf)
-    shrink = (-0.5 * state.step * promised / curved.clamp(min=1e-300)).clamp(0.1, 0.5)
+    curved = torch.nan_to_num(f - state.f - promised, nan=torch.inf)
+    shrink = (-0.5 * promised / curved.clamp(min=1e-300)).clamp(0.1, 0.5)
     _learn(state, trial - state.x, g - state.g, accepted)
     pick = accepted[:, None]
-    state.x, state.g = torch.where(pick, trial, state.x), torch.where(pick, g, state.g)
-    state.f = torch.where(accepted, f, state.f)
-    state.taken, state.tries = state.taken + accepted, torch.where(accepted, 0, state.tries + 1)
-    state.direction = torch.where(pick, -(state.inverse @ state.g[..., None])[..., 0], state.direction)
-    state.step = torch.where(accepted, 1.0, state.step * shrink)
-    promised = (state.g * state.direction).sum(1)
-    flat = promised.abs() < settings.accuracy
+    for new, old in ((trial, state.x), (g, state.g), (-(state.inverse @ g[..., None])[..., 0], state.direction)):
+        torch.where(pick, new, old, out=old)
+    torch.where(accepted, f, state.f, out=state.f)
+    state.taken.add_(accepted)
+    state.tries.add_(1).masked_fill_(accepted, 0)
+    state.step.mul_(shrink).masked_fill_(accepted, 1.0)
+    flat = (state.g * state.direction).sum(1).abs() < settings.accuracy
     done = accepted & (small | flat | (state.taken >= settings.max_iterations))
-    state.moving = state.moving & ~(done | (state.tries > MAX_HALVINGS))
+    state.moving.gt_(done | (state.tries > MAX_HALVINGS))
 
 
 def _learn(state: _Points, s: Tensor, y: Tensor, accepted: Tensor) -> None:

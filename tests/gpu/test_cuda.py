@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from oracles.device_paths import ON_HOST, ONCE, PATHS, count_rounds, looks_at_rules
+from oracles.no_waits import no_waits, refuse_waits
 from oracles.spells import KINDS, rows_of_kind
 
 from softsurv import SoftSurvivalTree
@@ -95,17 +96,17 @@ def test_rounds_do_not_wait_for_the_device(data):
 
     def watched(*point):
         """From the second evaluation on, until the first look, no operator may wait."""
-        torch.cuda.set_sync_debug_mode("error")
+        refuse_waits(True)
         return gradients(*point)
 
     def look(loss):
-        torch.cuda.set_sync_debug_mode("default")
+        refuse_waits(False)
 
     objective.value_and_gradient = watched
     try:
         found = minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=1), metric, on_round=look)
     finally:
-        torch.cuda.set_sync_debug_mode("default")
+        refuse_waits(False)
     assert torch.isfinite(found.loss).all()
 
 
@@ -128,11 +129,8 @@ def test_measures_do_not_wait_for_the_device(kind):
     known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
     rows = HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves)
     expected = rows.measures(tree._trees).cpu()  # libraries are loaded
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waits():
         found = rows.measures(tree._trees)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     torch.testing.assert_close(found.cpu(), expected, rtol=1e-12, atol=1e-12)
     own = tree.evaluate(test)["harrell_c"]
     assert rows.result(expected[:, 0].tolist())["harrell_c"] == pytest.approx(own, abs=1e-10)

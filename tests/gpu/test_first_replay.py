@@ -1,10 +1,14 @@
 """The check of a first replay: CUDA graphs on a device, and the stand-in of `oracles/recorded.py` on a CPU."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from oracles.device_paths import joint_training
+from oracles.no_waits import no_waits
 from oracles.recorded import Recorder
 
+from softsurv.soft.bfgs import BfgsSettings, minimise_dense
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.replay import CudaGraphs, Repeated, recording
@@ -112,14 +116,9 @@ def test_the_check_does_not_wait(device):
     rounds = Adds(device, stale=False)
     do = repeated(rounds, recorder(device))
     do()
-    if device.type == "cuda":
-        torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waits() if device.type == "cuda" else nullcontext():
         do()
         do()  # whether the verdict is there or not
-    finally:
-        if device.type == "cuda":
-            torch.cuda.set_sync_debug_mode("default")
     assert rounds.first == 15
 
 
@@ -190,6 +189,21 @@ def test_a_stack_that_narrows_is_recorded_anew_and_ends_where_it_ends_without(de
         found = minimise(objective, start, rule, metric)
     assert kept.made == 2
     assert kept.replays > 2
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=0)
+    assert torch.equal(found.converged, expected.converged)
+
+
+def test_rounds_of_bfgs_are_recorded_and_end_where_they_end_without(device, recwarn):
+    objective, start, _ = joint_training(str(device))
+    settings = BfgsSettings(accuracy=1e-7)
+    with recording(no_room):
+        expected = minimise_dense(objective, start, settings)
+    kept = Kept(recorder(device))
+    with recording(kept):
+        found = minimise_dense(objective, start, settings)
+    assert kept.made >= 1
+    assert kept.replays > 5
     assert not [one for one in recwarn if one.category is RuntimeWarning]
     torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=0)
     assert torch.equal(found.converged, expected.converged)

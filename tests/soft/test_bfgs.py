@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from oracles.looks import Slow
+from oracles.recorded import Recorder
 from oracles.rounds import rounds_taken
 from oracles.soft_stack import stack
 from oracles.valleys import START, TO_THE_END, VALLEYS, Rosenbrock, WithHole
@@ -14,9 +15,10 @@ from scipy.optimize import minimize as scipy_minimise
 
 from softsurv.errors import InvalidParameterError
 from softsurv.soft import bfgs
-from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
+from softsurv.soft.bfgs import ALONE, AT_ONCE, BfgsSettings, minimise_dense, solve
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.replay import recording
 from softsurv.soft.watch import Watch, never_waiting
 from softsurv.stopping import StopSignal
 
@@ -164,3 +166,28 @@ def test_where_each_look_is_late_a_tree_stays_one_round(tools, monkeypatch):
     assert rounds[-1].moving == 0
     torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=1e-10)
     assert torch.equal(found.converged, expected.converged)
+
+
+def test_recorded_rounds_end_where_others_do_and_are_recorded_anew_for_few_trees(tools, monkeypatch):
+    objective, start, settings = uneven(tools)
+    monkeypatch.setattr(bfgs, "NARROWER", 0.7)
+    with never_waiting(), rounds_taken(bfgs) as by_operators:
+        expected = minimise_dense(objective, start, settings)
+    recorder = Recorder()
+    with never_waiting(), operators_alone(), recording(recorder), rounds_taken(bfgs) as rounds:
+        found = minimise_dense(objective, start, settings)
+    widths = [len(made.calls[0][1][0]) for made in recorder.made]
+    assert widths[0] == len(expected.loss)
+    assert widths[-1] <= 0.7 * widths[0]
+    assert sum(one.replays for one in recorder.made) * AT_ONCE > len(by_operators) / 2
+    assert len(rounds) <= len(recorder.made) * (ALONE + 2 * AT_ONCE)  # those recorded are taken for that once
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=1e-8)
+    assert torch.equal(found.converged, expected.converged)
+
+
+def test_a_minimisation_that_ends_at_once_records_nothing(tools):
+    objective, start, settings = uneven(tools)
+    end, recorder = minimise_dense(objective, start, BfgsSettings(accuracy=1e-3)).point, Recorder()
+    with never_waiting(), operators_alone(), recording(recorder):
+        minimise_dense(objective, end, replace(settings, accuracy=1.0))
+    assert not recorder.made
