@@ -63,16 +63,24 @@ def predicted_medians(
         parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
         place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among all leaves of the complete tree
         place[leaf] = at[0].cpu().numpy()
+        numbers, shares = torch.as_tensor(leaf).to(like.device), torch.as_tensor(share).to(like.device)
 
         def log_odds(log_time: FloatArray) -> FloatArray:
             """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
             own = np.zeros(trees[0].leaves.shape[1])
             own[place[filled]] = log_time[filled]
             hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(like)) for tree, effects in parts)
-            chance = -torch.expm1(-torch.as_tensor(hazard)).double().cpu().numpy()
-            mean = np.minimum(np.bincount(leaf, share * chance, n_leaves), 1.0)
+            chance = -torch.expm1(-torch.as_tensor(hazard)).double()
+            mean = np.minimum(_sums(shares * chance, numbers, n_leaves), 1.0)
             return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
         last = np.full(n_leaves, np.log(longest))
         found, reached = rising_root(log_odds, last - SPAN, last, RESOLUTION)
     return np.where(filled, np.where(reached, np.exp(found), np.inf), np.nan)
+
+
+def _sums(values: Tensor, leaf: Tensor, n_leaves: int) -> FloatArray:
+    """Sum of the values (N,) in each leaf, (L,), where they are: CUDA's own count would add them in any order."""
+    if values.device.type == "cpu":
+        return np.bincount(leaf.numpy(), values.numpy(), n_leaves)
+    return torch.stack([torch.where(leaf == k, values, 0.0).sum() for k in range(n_leaves)]).cpu().numpy()

@@ -31,6 +31,15 @@ def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray
     return np.sum([split_effects(tree, data.design, grid, weight) for tree in trees], 0)
 
 
+def centre_and_spread(tree: SoftTree, data: SurvivalData) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each encoded feature, both (P,), computed where the table is."""
+    if tree.leaves.device.type == "cpu" or tree.leaves.dtype != torch.float64:
+        columns = data.x.numpy().T  # one by one: a whole table more would be written to find their spread
+        return np.array([column.mean() for column in columns]), np.array([column.std() for column in columns])
+    features = data.design.to(tree.leaves).table[:, 1:]
+    return features.mean(0).cpu().numpy(), features.std(0, correction=0).cpu().numpy()
+
+
 def covariance_of_leaves(
     tree: SoftTree, data: SurvivalData, recipe: Recipe, design: Design | None = None
 ) -> FloatArray | None:

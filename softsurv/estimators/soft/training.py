@@ -18,7 +18,7 @@ from softsurv.estimators.shared.progress import choice_bar, training_bar
 from softsurv.estimators.soft.features import source_numbers, whole_numbers
 from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.estimators.soft.hard_start import routing_from_tree
-from softsurv.estimators.soft.inference import covariance_of_leaves, sizes_of_splits
+from softsurv.estimators.soft.inference import centre_and_spread, covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.results import FitReport, Status, how_it_ended
 from softsurv.soft.fit import FittedStarts, fit_starts
@@ -91,7 +91,7 @@ def fitted_tree(
     tree, report = made.trees[0], made.report
     leaf, n_leaves = leaf_of(tree, data.design), len(tree.used_leaves)
     predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, raw.outcomes()["weight"])
-    columns = data.x.numpy().T  # one by one: a whole table more would be written to find their spread
+    centre, spread = centre_and_spread(tree, data)
     imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
     history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
@@ -99,11 +99,11 @@ def fitted_tree(
         made.candidate,
         replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)} | history),
         replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
-        spread=np.array([column.std() for column in columns]),
+        spread=spread,
         time_floor=time_floor(raw.time),
         preprocessor=encoder,
         tried=made.tried,
-        centre=np.array([column.mean() for column in columns]),
+        centre=centre,
         split_sizes=sizes_of_splits(made.trees, data),
         covariance=made.covariances[0],
         causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
