@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.in_time import look_at_numbers
+from softsurv.data.threads import MANY_CELLS, cell_parts, in_threads, threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,9 @@ class NumberBlock:
         """Least and largest value of each column, both (Q,); nan where a value is missing."""
         if not self.values.shape[1]:
             return np.full(len(self.values), np.nan), np.full(len(self.values), np.nan)
-        return self.values.min(axis=1), self.values.max(axis=1)
+        return over_rows(lambda some: some.min(axis=1), self.values), over_rows(
+            lambda some: some.max(axis=1), self.values
+        )
 
     @property
     def gaps(self) -> BoolArray:
@@ -191,7 +194,7 @@ class NumberBlock:
         if self.whole and np.abs(self.extent).max(initial=0.0) * n < EXACT:  # sums of whole numbers, in any order
             return np.asarray(self.values @ np.ones(n) / n)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = self.values.mean(axis=1) if self.values.shape[1] else np.full(len(self.values), np.nan)
+            mean = over_rows(lambda some: some.mean(axis=1), self.values) if n else np.full(len(self.values), np.nan)
             for k in np.flatnonzero(np.isnan(mean)).tolist():
                 some = self.values[k][~np.isnan(self.values[k])]
                 mean[k] = some.mean() if some.size else np.nan
@@ -244,6 +247,36 @@ def values_of(frame: pd.DataFrame, names: Sequence[str], **how: Any) -> FloatArr
 def yes_no(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) hold zeros and ones alone, (Q,)."""
     return np.asarray(((values == 0.0) | (values == 1.0)).all(axis=1))
+
+
+def over_rows(function: Callable[[NDArray[Any]], NDArray[Any]], values: NDArray[Any]) -> NDArray[Any]:
+    """A function of each row of a matrix (Q, N), as (Q,); of a large one in threads."""
+    threads = threads_for(values.size)
+    if threads == 1:
+        return np.asarray(function(values))
+    parts = [values[some[0] : some[-1] + 1] for some in in_blocks(range(len(values)), values.shape[1])]
+    return np.concatenate(in_threads(function, parts, threads))
+
+
+def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
+    """The given rows of a frame, none of them negative; of a large one of plain numbers of one type in threads."""
+    if len(rows) * X.shape[1] < MANY_CELLS:
+        return X.iloc[rows]
+    dtypes = list(set(types)) if are_numbers(types := column_types(X)) else []
+    if len(dtypes) != 1:
+        return X.iloc[rows]
+    import pandas as pd
+
+    columns = [X[name].to_numpy() for name in X.columns.tolist()]
+    out = np.empty((len(columns), len(rows)), dtype=dtypes[0])
+
+    def write(part: tuple[int, slice]) -> None:
+        """Copy some rows of one column."""
+        column, some = part
+        out[column, some] = columns[column][rows[some]]
+
+    in_threads(write, cell_parts(*out.shape), threads_for(out.size))
+    return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
 
 
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:

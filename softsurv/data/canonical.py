@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, in_blocks
-from softsurv.data.encoding import labels, numbers
+from softsurv.data.encoding import labels, numbers, read_columns
 from softsurv.data.kinds import is_text
 from softsurv.data.sorting import break_ties, fields_order, tied_places
 
@@ -79,7 +79,7 @@ def _by_features(order: IntArray, same: BoolArray, X: pd.DataFrame, columns: Seq
         some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // tied.size)])
         first += len(some)
         part = (X if len(some) == X.shape[1] else X[some]).iloc[order[tied]]
-        block, rows = NumberBlock.of(part), np.arange(tied.size)  # rows: of the part, one for each tied place
+        block, rows = read_columns(part), np.arange(tied.size)  # rows: of the part, one for each tied place
         groups = _groups(some, block)
         at, many = 0, 1  # one group at first, then twice as many each time: equal rows stay tied to the end
         while at < len(groups) and tied.size:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.blocks import NumberBlock, column_types
+from softsurv.data.blocks import NumberBlock, column_types, frame_rows
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, checked_table, content_bytes, numeric_matrix
@@ -224,7 +224,7 @@ class SurvivalData(EventHistory):
         index = np.arange(self.n)[rows.cpu().numpy() if isinstance(rows, torch.Tensor) else rows]
         if index.size == 0:
             raise InvalidSurvivalDataError("rows must select at least one row, got none")
-        kept: dict[str, Any] = {"X": self.X.iloc[index]}
+        kept: dict[str, Any] = {"X": frame_rows(self.X, index)}
         for field in _ROW_FIELDS:
             if (values := getattr(self, field)) is not None:
                 kept[field] = torch.from_numpy(values.cpu().numpy()[index]).to(values.device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 Part = TypeVar("Part")
@@ -29,12 +30,13 @@ def threads_for(cells: int) -> int:
 
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part], threads: int) -> list[Result]:
-    """``[function(part) for part in parts]`` on that many threads."""
+    """``[function(part) for part in parts]`` on that many threads, which know what the caller told numpy of errors."""
     jobs: Sequence[Part] = list(parts)
     if threads == 1 or len(jobs) < 2:
         return [function(part) for part in jobs]
     with ThreadPoolExecutor(min(threads, len(jobs))) as pool:
-        return list(pool.map(function, jobs))
+        done = [pool.submit(copy_context().run, function, part) for part in jobs]
+        return [one.result() for one in done]
 
 
 def row_parts(n: int, size: int = PART_ROWS) -> list[slice]:
