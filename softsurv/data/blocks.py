@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.in_time import look_at_numbers
-from softsurv.data.threads import MANY_CELLS, cell_parts, in_threads, threads_for
+from softsurv.data.threads import MANY_CELLS, PART_ROWS, cell_parts, in_threads, row_parts, threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
 BLOCK_CELLS = 1 << 20
 """Values that are looked at together: eight megabytes."""
@@ -277,6 +278,23 @@ def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
 
     in_threads(write, cell_parts(*out.shape), threads_for(out.size))
     return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
+
+
+def with_ones(x: Tensor) -> Tensor:  # (N, P) -> (N, P + 1)
+    """Features with a leading column of ones; of a large table some rows at a time, in threads."""
+    from softsurv.numerics import with_intercept
+
+    if x.numel() < MANY_CELLS or x.device.type != "cpu":
+        return with_intercept(x)
+    out = x.new_empty(x.shape[0], x.shape[1] + 1)
+    values, into = x.numpy(), out.numpy()
+
+    def write(rows: slice) -> None:
+        """Copy some rows."""
+        into[rows, 0], into[rows, 1:] = 1.0, values[rows]
+
+    in_threads(write, row_parts(len(values), max(1, PART_ROWS // into.shape[1])), threads_for(into.size))
+    return out
 
 
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:

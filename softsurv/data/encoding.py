@@ -247,6 +247,8 @@ def write_scaled(
 ) -> None:
     """Write the numbers among the columns, at the places ``plain``, into their rows of a table (Q, N)."""
     n = encoded.shape[1]
+    if not plain:
+        return
     if len(plain) * n <= BLOCK_CELLS:
         encoded[plain] = scaled([columns[k] for k in plain], block, fills)
         return

@@ -16,7 +16,7 @@ MANY_ROWS = 1 << 17
 """Rows that are sorted in ranges of their values, in threads."""
 
 RUN_ROWS = 1 << 14
-"""Tied rows that are sorted together, which fit in the cache; whole runs of them."""
+"""Tied rows that are sorted together, which fit in the cache; whole runs of them, fewer than `RADIX`."""
 
 SORT_CELLS = 32
 """To sort a row takes the time of so many cells that are read."""
@@ -101,6 +101,8 @@ def order_in_runs(run: IntArray, keys: Sequence[NDArray[Any]]) -> IntArray:
     def ordered(part: tuple[int, int]) -> IntArray:
         """Places of some runs."""
         rows = slice(*part)
-        return part[0] + np.lexsort((*(key[rows] for key in reversed(keys)), run[rows]))
+        order = np.lexsort([key[rows] for key in reversed(keys)])
+        by_run = np.argsort((run[rows] - run[rows.start]).astype(np.uint16)[order], kind="stable")  # by their digits
+        return part[0] + order[by_run]
 
     return np.concatenate(in_threads(ordered, pairwise(ends), threads_for(SORT_CELLS * n)))

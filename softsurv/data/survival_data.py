@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.blocks import NumberBlock, column_types, frame_rows
+from softsurv.data.blocks import NumberBlock, column_types, frame_rows, with_ones
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, checked_table, content_bytes, numeric_matrix
@@ -181,9 +181,9 @@ class SurvivalData(EventHistory):
     @cached_property
     def design(self) -> Design:
         """The same with a leading column of ones."""
-        from softsurv.numerics import Design, with_intercept
+        from softsurv.numerics import Design
 
-        return Design(with_intercept(self.x))
+        return Design(with_ones(self.x))
 
     def number_block(self) -> NumberBlock:
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""

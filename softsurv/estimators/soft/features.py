@@ -54,7 +54,7 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     whole = np.ones(len(block.place), dtype=bool)
     for rows in (slice(0, 100), slice(None)):  # for most columns the first rows decide
         whole[whole] = _are_whole(block.values[whole, rows])
-    whole &= ~np.isnan(block.values).all(axis=1)
+    whole[whole] = ~np.isnan(block.values[whole]).all(axis=1)
     words = set(text_columns(X))  # text that shows numbers is read as numbers by `SurvivalData`
     return [
         name
