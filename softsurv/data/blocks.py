@@ -263,21 +263,26 @@ def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
     """The given rows of a frame, none of them negative; of a large one of plain numbers of one type in threads."""
     if len(rows) * X.shape[1] < MANY_CELLS:
         return X.iloc[rows]
-    dtypes = list(set(types)) if are_numbers(types := column_types(X)) else []
-    if len(dtypes) != 1:
+    types = column_types(X)
+    if len(set(types)) > 1 or not are_numbers(types):
         return X.iloc[rows]
     import pandas as pd
 
-    columns = [X[name].to_numpy() for name in X.columns.tolist()]
-    out = np.empty((len(columns), len(rows)), dtype=dtypes[0])
+    out = taken([X[name].to_numpy() for name in X.columns.tolist()], rows)
+    return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
+
+
+def taken(columns: Sequence[NDArray[Any]], rows: IntArray) -> NDArray[Any]:
+    """The given rows (R,), none of them negative, of columns of one type, as (Q, R); of many in threads."""
+    out = np.empty((len(columns), len(rows)), dtype=columns[0].dtype)
 
     def write(part: tuple[int, slice]) -> None:
         """Copy some rows of one column."""
         column, some = part
-        out[column, some] = columns[column][rows[some]]
+        np.take(columns[column], rows[some], out=out[column, some], mode="wrap")  # twice as fast as with checks
 
     in_threads(write, cell_parts(*out.shape), threads_for(out.size))
-    return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
+    return out
 
 
 def with_ones(x: Tensor) -> Tensor:  # (N, P) -> (N, P + 1)
