@@ -268,11 +268,11 @@ def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
         return X.iloc[rows]
     import pandas as pd
 
-    out = taken([X[name].to_numpy() for name in X.columns.tolist()], rows)
+    out = rows_taken([X[name].to_numpy() for name in X.columns.tolist()], rows)
     return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
 
 
-def taken(columns: Sequence[NDArray[Any]], rows: IntArray) -> NDArray[Any]:
+def rows_taken(columns: Sequence[NDArray[Any]], rows: IntArray) -> NDArray[Any]:
     """The given rows (R,), none of them negative, of columns of one type, as (Q, R); of many in threads."""
     out = np.empty((len(columns), len(rows)), dtype=columns[0].dtype)
 

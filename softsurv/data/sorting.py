@@ -18,6 +18,9 @@ MANY_ROWS = 1 << 17
 RUN_ROWS = 1 << 14
 """Tied rows that are sorted together, which fit in the cache; whole runs of them, fewer than `RADIX`."""
 
+SAMPLE = 1 << 12
+"""So many values tell where to cut the range of all into parts of about one size."""
+
 SORT_CELLS = 32
 """To sort a row takes the time of so many cells that are read."""
 
@@ -31,9 +34,9 @@ def stable_order(values: FloatArray) -> IntArray:
     if n < MANY_ROWS:
         return np.argsort(values, kind="stable")
     low, high = values.min(), values.max()
-    if high - low < RADIX and all((part == np.rint(part)).all() for part in (values[:100], values)):
+    if high < low + RADIX and all((part == np.rint(part)).all() for part in (values[:100], values)):
         return np.argsort((values - low).astype(np.uint16), kind="stable")
-    sample = np.sort(values[:: n // 4096])
+    sample = np.sort(values[:: n // SAMPLE + 1])
     ends = sample[np.linspace(0, len(sample), MOST_THREADS + 1, dtype=np.int64)[1:-1]]
 
     def ordered(k: int) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.blocks import NumberBlock, column_types, frame_rows, taken, with_ones
+from softsurv.data.blocks import NumberBlock, column_types, frame_rows, rows_taken, with_ones
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, checked_table, content_bytes, numeric_matrix
@@ -227,7 +227,7 @@ class SurvivalData(EventHistory):
         kept: dict[str, Any] = {"X": frame_rows(self.X, index)}
         for field in _ROW_FIELDS:
             if (values := getattr(self, field)) is not None:
-                kept[field] = torch.from_numpy(taken([values.cpu().numpy()], index)[0]).to(values.device)
+                kept[field] = torch.from_numpy(rows_taken([values.cpu().numpy()], index)[0]).to(values.device)
         taken = self._derive(kept)
         if (block := vars(self).get("_block")) is not None:
             vars(taken)["_block"] = block.take(index)
