@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.in_time import look_at_numbers
+from softsurv.data.threads import MANY_CELLS, PART_ROWS, cell_parts, in_threads, row_parts, threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
 BLOCK_CELLS = 1 << 20
 """Values that are looked at together: eight megabytes."""
@@ -158,7 +160,9 @@ class NumberBlock:
         """Least and largest value of each column, both (Q,); nan where a value is missing."""
         if not self.values.shape[1]:
             return np.full(len(self.values), np.nan), np.full(len(self.values), np.nan)
-        return self.values.min(axis=1), self.values.max(axis=1)
+        return over_rows(lambda some: some.min(axis=1), self.values), over_rows(
+            lambda some: some.max(axis=1), self.values
+        )
 
     @property
     def gaps(self) -> BoolArray:
@@ -191,7 +195,7 @@ class NumberBlock:
         if self.whole and np.abs(self.extent).max(initial=0.0) * n < EXACT:  # sums of whole numbers, in any order
             return np.asarray(self.values @ np.ones(n) / n)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = self.values.mean(axis=1) if self.values.shape[1] else np.full(len(self.values), np.nan)
+            mean = over_rows(lambda some: some.mean(axis=1), self.values) if n else np.full(len(self.values), np.nan)
             for k in np.flatnonzero(np.isnan(mean)).tolist():
                 some = self.values[k][~np.isnan(self.values[k])]
                 mean[k] = some.mean() if some.size else np.nan
@@ -244,6 +248,58 @@ def values_of(frame: pd.DataFrame, names: Sequence[str], **how: Any) -> FloatArr
 def yes_no(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) hold zeros and ones alone, (Q,)."""
     return np.asarray(((values == 0.0) | (values == 1.0)).all(axis=1))
+
+
+def over_rows(function: Callable[[NDArray[Any]], NDArray[Any]], values: NDArray[Any]) -> NDArray[Any]:
+    """A function of each row of a matrix (Q, N), as (Q,); of a large one in threads."""
+    threads = threads_for(values.size)
+    if threads == 1:
+        return np.asarray(function(values))
+    parts = [values[some[0] : some[-1] + 1] for some in in_blocks(range(len(values)), values.shape[1])]
+    return np.concatenate(in_threads(function, parts, threads))
+
+
+def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
+    """The given rows of a frame, none of them negative; of a large one of plain numbers of one type in threads."""
+    if len(rows) * X.shape[1] < MANY_CELLS:
+        return X.iloc[rows]
+    types = column_types(X)
+    if len(set(types)) > 1 or not are_numbers(types):
+        return X.iloc[rows]
+    import pandas as pd
+
+    out = rows_taken([X[name].to_numpy() for name in X.columns.tolist()], rows)
+    return pd.DataFrame(out.T, index=X.index.take(rows), columns=X.columns, copy=False)
+
+
+def rows_taken(columns: Sequence[NDArray[Any]], rows: IntArray) -> NDArray[Any]:
+    """The given rows (R,), none of them negative, of columns of one type, as (Q, R); of many in threads."""
+    out = np.empty((len(columns), len(rows)), dtype=columns[0].dtype)
+
+    def write(part: tuple[int, slice]) -> None:
+        """Copy some rows of one column."""
+        column, some = part
+        np.take(columns[column], rows[some], out=out[column, some], mode="wrap")  # twice as fast as with checks
+
+    in_threads(write, cell_parts(*out.shape), threads_for(out.size))
+    return out
+
+
+def with_ones(x: Tensor) -> Tensor:  # (N, P) -> (N, P + 1)
+    """Features with a leading column of ones; of a large table some rows at a time, in threads."""
+    from softsurv.numerics import with_intercept
+
+    if x.numel() < MANY_CELLS or x.device.type != "cpu":
+        return with_intercept(x)
+    out = x.new_empty(x.shape[0], x.shape[1] + 1)
+    values, into = x.numpy(), out.numpy()
+
+    def write(rows: slice) -> None:
+        """Copy some rows."""
+        into[rows, 0], into[rows, 1:] = 1.0, values[rows]
+
+    in_threads(write, row_parts(len(values), max(1, PART_ROWS // into.shape[1])), threads_for(into.size))
+    return out
 
 
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, in_blocks
-from softsurv.data.encoding import labels, numbers
+from softsurv.data.encoding import labels, numbers, read_columns
 from softsurv.data.kinds import is_text
+from softsurv.data.sorting import break_ties, fields_order, tied_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,12 +56,11 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
     columns : sequence of str
         Features, in the order in which they are compared (see :func:`column_order`).
     """
+    kept, same = _by_outcome(data, OUTCOME + BESIDE)
+    order, tied = kept.copy(), tied_places(same)
+    if not tied.size:
+        return order
     if data.n * len(columns) <= FEW_CELLS:
-        kept, same = _by_outcome(data, OUTCOME + BESIDE)
-        order = kept.copy()
-        tied = np.flatnonzero(same[1:] | same[:-1])
-        if not tied.size:
-            return order
         block = data.number_block()
         groups = _groups(columns, block)
         if len(groups) <= FEW_KEYS:
@@ -68,20 +68,26 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
             keys = [_key(one, data.X, block)[rows] for one in reversed(groups)]
             order[tied] = rows[np.lexsort([*keys, outcome])]
             return order
-    place, first = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64)), 0
-    while first < len(columns) and (rows := _tied(place)).size:
-        some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // rows.size)])
+    _by_features(order, same.copy(), data.X, columns)
+    return order
+
+
+def _by_features(order: IntArray, same: BoolArray, X: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Order the rows of one outcome by their features, in place."""
+    tied, first = tied_places(same), 0
+    while first < len(columns) and tied.size:
+        some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // tied.size)])
         first += len(some)
-        part = (data.X if len(some) == data.X.shape[1] else data.X[some]).iloc[rows]
-        block, tied = NumberBlock.of(part), np.arange(rows.size)  # tied: places in rows
+        part = (X if len(some) == X.shape[1] else X[some]).iloc[order[tied]]
+        block, rows = read_columns(part), np.arange(tied.size)  # rows: of the part, one for each tied place
         groups = _groups(some, block)
         at, many = 0, 1  # one group at first, then twice as many each time: equal rows stay tied to the end
         while at < len(groups) and tied.size:
-            keys = [_key(names, part, block)[tied] for names in groups[at : at + many]]
-            place[rows[tied]] = _places(keys, place[rows[tied]])
-            tied = tied[_tied(place[rows[tied]])]
+            keys = [_key(names, part, block)[rows] for names in groups[at : at + many]]
+            rows = rows[break_ties(order, same, tied, keys)]
+            still = same[tied] | same[tied + 1]
+            tied, rows = tied[still], rows[still]
             at, many = at + many, 2 * many
-    return np.argsort(place, kind="stable")
 
 
 def _by_outcome(data: SurvivalData, names: Sequence[str]) -> tuple[IntArray, BoolArray]:
@@ -92,13 +98,7 @@ def _by_outcome(data: SurvivalData, names: Sequence[str]) -> tuple[IntArray, Boo
     known = tuple(name for name in names if getattr(data, name) is not None)
     kept = vars(data).setdefault("_orders", {})
     if known not in kept:
-        fields, same = _fields(data, known), np.ones(data.n + 1, dtype=bool)
-        same[[0, -1]] = False
-        order = np.lexsort(fields[::-1])
-        for values in fields:
-            ordered = values[order]
-            same[1:-1] &= ordered[1:] == ordered[:-1]
-        kept[known] = order, same
+        kept[known] = fields_order(_fields(data, known))
     found: tuple[IntArray, BoolArray] = kept[known]
     return found
 
@@ -132,11 +132,6 @@ def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArra
     of_all = np.zeros(len(block.values))  # instead of a copy of the columns
     of_all[[block.place[name] for name in names]] = powers
     return np.asarray(of_all @ block.values)
-
-
-def _tied(place: IntArray) -> IntArray:
-    """Which of some rows (n,) share their place with another one."""
-    return np.flatnonzero(np.bincount(place)[place] > 1) if place.size else place
 
 
 def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]:
@@ -216,23 +211,6 @@ def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:
         place = {name: k for k, name in enumerate(sorted(data.cause_names), start=1)}
         fields["cause"] = np.array([0, *(place[name] for name in data.cause_names)], float)[fields["cause"].astype(int)]
     return list(fields.values())
-
-
-def _places(keys: Sequence[FloatArray], place: IntArray) -> IntArray:
-    """Place of each row (n,) where rows of one place are ordered by the keys; rows with equal keys share a place."""
-    order = np.lexsort((*reversed(keys), place))
-    new = np.zeros(len(order), dtype=bool)
-    for key in (place, *keys):
-        values = key[order]
-        new[1:] |= values[1:] != values[:-1]
-    new[:1] = True
-    first = np.flatnonzero(new)[np.cumsum(new) - 1]  # position at which the run of each row begins
-    before = place[order]
-    starts = np.r_[True, before[1:] != before[:-1]]
-    start = np.flatnonzero(starts)[np.cumsum(starts) - 1]
-    out = np.empty_like(place)
-    out[order] = before + first - start
-    return out
 
 
 def distinct_rows(x: FloatArray) -> tuple[IntArray, IntArray]:

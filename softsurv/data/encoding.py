@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import Labels, NumberBlock, column_types
+from softsurv.data.blocks import BLOCK_CELLS, Labels, NumberBlock, column_types
 from softsurv.data.columns import float_column, require
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import as_float, is_text, level_text, look_over, text_columns
 from softsurv.data.kinds import is_number as is_number
+from softsurv.data.threads import cell_parts, in_threads, threads_for
 from softsurv.errors import InvalidSurvivalDataError
 
 PLAIN_CATEGORIES = {str, int, float, bool}
@@ -235,6 +236,65 @@ def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[s
     values -= np.array([[column.offset] for column in columns])
     values /= np.array([[column.scale] for column in columns])
     return values
+
+
+def write_scaled(
+    encoded: FloatArray,
+    plain: Sequence[int],
+    columns: Sequence[OutputColumn],
+    block: NumberBlock,
+    fills: Mapping[str, Any],
+) -> None:
+    """Write the numbers among the columns, at the places ``plain``, into their rows of a table (Q, N)."""
+    n = encoded.shape[1]
+    if not plain:
+        return
+    if len(plain) * n <= BLOCK_CELLS:
+        encoded[plain] = scaled([columns[k] for k in plain], block, fills)
+        return
+    gaps = block.gaps
+
+    def write(part: tuple[int, slice]) -> None:
+        """Encode some rows of one column."""
+        column, rows = columns[plain[part[0]]], part[1]
+        place, out = block.place[column.source], encoded[plain[part[0]], rows]
+        values, fill = block.values[place, rows], fills[column.source]
+        if gaps[place] and fill is not None:
+            values = np.where(np.isnan(values), fill, values)
+        np.subtract(values, column.offset, out=out)
+        np.divide(out, column.scale, out=out)
+
+    in_threads(write, cell_parts(len(plain), n), threads_for(len(plain) * n))
+
+
+def write_coded(
+    encoded: FloatArray,
+    places: Sequence[int],
+    columns: Sequence[OutputColumn],
+    block: NumberBlock,
+    sources: Sequence[Source],
+) -> list[int]:
+    """As `write_scaled`, of the categories that the block holds as codes of known levels; the places that are left."""
+    fills, left = {source.name: source.fill for source in sources if _has_levels(source, block)}, []
+    for k in places:
+        column = columns[k]
+        if column.source not in fills:
+            left.append(k)
+            continue
+        read, fill = block.labels[column.source], fills[column.source]
+        if column.kind == "missing":
+            encoded[k] = read.code < 0
+        else:
+            of_missing = np.nan if fill is None else float(fill == column.level)
+            encoded[k] = read.of_each([float(text == column.level) for text in read.texts], of_missing)
+    return left
+
+
+def _has_levels(source: Source, block: NumberBlock) -> bool:
+    """Whether the block holds a column as codes, all of levels that training showed."""
+    if source.levels is None or source.name not in block.labels:
+        return False
+    return set(block.labels[source.name].counts) <= set(source.levels)
 
 
 def encoded_column(

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.alignment import align_columns
-from softsurv.data.blocks import Labels, NumberBlock, in_blocks
+from softsurv.data.blocks import Labels, NumberBlock
 from softsurv.data.encoding import (
     NumbersLearned,
     OutputColumn,
@@ -25,7 +25,8 @@ from softsurv.data.encoding import (
     numbers,
     observed_levels,
     raw_values,
-    scaled,
+    write_coded,
+    write_scaled,
 )
 from softsurv.data.frames import as_frame, checked_features, has_names
 from softsurv.data.in_time import read_in_time
@@ -173,9 +174,10 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         encoded = np.empty((len(self.columns_), len(frame)))
         fills = {source.name: source.fill for source in self.sources_ if source.name in block.place}
         plain = [k for k, column in enumerate(self.columns_) if column.kind == "number" and column.source in fills]
-        for some in in_blocks(plain, len(frame)):
-            encoded[some] = scaled([self.columns_[k] for k in some], block, fills)
+        write_scaled(encoded, plain, self.columns_, block, fills)
         rest = sorted(set(range(len(self.columns_))) - set(plain))
+        if block.labels:
+            rest = write_coded(encoded, rest, self.columns_, block, self.sources_)
         asked = {self.columns_[k].source for k in rest}
         raw, missing = {}, {}
         for source in read_in_time([one for one in self.sources_ if one.name in asked], "columns to be encoded"):
@@ -186,7 +188,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             self.warn_of_unseen(raw[source.name], source)
         for k in rest:
             encoded[k] = encoded_column(self.columns_[k], raw, missing)
-        return pd.DataFrame(encoded.T, index=frame.index, columns=self.get_feature_names_out())
+        return pd.DataFrame(encoded.T, index=frame.index, columns=self.get_feature_names_out(), copy=False)
 
     def alphabetical(self) -> Preprocessor:
         """Put the encoded columns into the alphabetical order of their raw columns, in place."""

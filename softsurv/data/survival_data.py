@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.blocks import NumberBlock, column_types
+from softsurv.data.blocks import NumberBlock, column_types, frame_rows, rows_taken, with_ones
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, checked_table, content_bytes, numeric_matrix
@@ -181,9 +181,9 @@ class SurvivalData(EventHistory):
     @cached_property
     def design(self) -> Design:
         """The same with a leading column of ones."""
-        from softsurv.numerics import Design, with_intercept
+        from softsurv.numerics import Design
 
-        return Design(with_intercept(self.x))
+        return Design(with_ones(self.x))
 
     def number_block(self) -> NumberBlock:
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
@@ -224,10 +224,10 @@ class SurvivalData(EventHistory):
         index = np.arange(self.n)[rows.cpu().numpy() if isinstance(rows, torch.Tensor) else rows]
         if index.size == 0:
             raise InvalidSurvivalDataError("rows must select at least one row, got none")
-        kept: dict[str, Any] = {"X": self.X.iloc[index]}
+        kept: dict[str, Any] = {"X": frame_rows(self.X, index)}
         for field in _ROW_FIELDS:
             if (values := getattr(self, field)) is not None:
-                kept[field] = torch.from_numpy(values.cpu().numpy()[index]).to(values.device)
+                kept[field] = torch.from_numpy(rows_taken([values.cpu().numpy()], index)[0]).to(values.device)
         taken = self._derive(kept)
         if (block := vars(self).get("_block")) is not None:
             vars(taken)["_block"] = block.take(index)

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.data.blocks import over_rows
 from softsurv.data.survival_data import SurvivalData
+from softsurv.data.threads import MANY_CELLS
 from softsurv.errors import InvalidParameterError
 from softsurv.nonparametric import as_exact
 from softsurv.trees.topology import n_branches, n_leaves
@@ -160,9 +162,8 @@ def random_routing(
 ) -> Tensor:  # (M, B, P + 1)
     """Random directions; each cuts midway between the mean and a random row, so that it divides the data."""
     n, p = x.shape
-    scale = x.std(0)
+    scale, middle = (_of_columns(x, what) for what in (np.std, np.mean)) if p else (np.zeros(0), np.zeros(0))
     scale = np.where(scale > 0, scale, 1.0) * np.sqrt(max(p, 1))
-    middle = x.mean(0) if p else np.zeros(0)
     tables = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -171,6 +172,13 @@ def random_routing(
         offset = -(weights * centre).sum(1, keepdims=True) if p else rng.standard_normal((len(weights), 1))
         tables.append(np.hstack([offset, weights]))
     return torch.as_tensor(np.stack(tables))
+
+
+def _of_columns(x: FloatArray, what: Callable[..., FloatArray]) -> FloatArray:
+    """Mean or standard deviation of each column (P,); of a large table whose columns lie apart in threads."""
+    if x.size >= MANY_CELLS and x.flags.f_contiguous:
+        return over_rows(lambda some: what(some, 1), x.T)
+    return np.asarray(what(x, 0))
 
 
 def kmeans_routing(

@@ -9,8 +9,12 @@ import numpy as np
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
+from softsurv.data.threads import in_threads, threads_for
 from softsurv.nonparametric import StepFunction, in_interval, median, survival_interval
 from softsurv.trees.leaf_curve import survival_curve
+
+CELLS_A_ROW = 8
+"""A row costs as much as so many cells of a table that are copied."""
 
 
 @dataclass(frozen=True)
@@ -136,19 +140,22 @@ def leaf_table(
     failed = present & (event | in_interval(event, upper))
     counts = np.bincount(leaf[present], minlength=n_leaves)
     events = np.bincount(leaf[failed], minlength=n_leaves)
-    curves, medians = [], np.full((3, n_leaves), np.nan)
-    for k in range(n_leaves):
-        rows = present & (leaf == k)
+
+    def summary(k: int) -> tuple[StepFunction, FloatArray]:
+        """Curve of a leaf; its median and the ends of the interval, (3,)."""
+        rows, medians = present & (leaf == k), np.full(3, np.nan)
         if not rows.any():
-            curves.append(StepFunction(np.empty(0), np.empty(0), 1.0))
-            continue
+            return StepFunction(np.empty(0), np.empty(0), 1.0), medians
         own = time[rows], event[rows], *(None if column is None else column[rows] for column in (weight, entry, upper))
         curve = survival_curve(*own)
-        curves.append(_jumps(curve))
-        medians[0, k] = median(curve)
+        medians[0] = median(curve)
         if not in_interval(own[1], own[4]).any():
-            medians[1:, k] = [median(limit) for limit in survival_interval(*own[:4])]
-    return LeafTable(counts, events, medians[0], medians[1], medians[2], tuple(curves))
+            medians[1:] = [median(limit) for limit in survival_interval(*own[:4])]
+        return _jumps(curve), medians
+
+    found = in_threads(summary, range(n_leaves), threads_for(CELLS_A_ROW * len(leaf)))
+    medians = np.array([own for _, own in found]).reshape(n_leaves, 3).T
+    return LeafTable(counts, events, *medians, tuple(curve for curve, _ in found))
 
 
 def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTable:

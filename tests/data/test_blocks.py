@@ -3,9 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from softsurv.data import blocks
-from softsurv.data.blocks import FilledColumns, Labels, NumberBlock, are_numbers, in_blocks, stacked, yes_no
+from softsurv.data import blocks, threads
+from softsurv.data.blocks import (
+    FilledColumns,
+    Labels,
+    NumberBlock,
+    are_numbers,
+    frame_rows,
+    in_blocks,
+    over_rows,
+    stacked,
+    with_ones,
+    yes_no,
+)
+from softsurv.numerics import with_intercept
 
 
 def frame_of(kind):
@@ -106,3 +119,48 @@ def test_texts_of_categories_are_made_when_asked_for():
     assert filled["level"] is filled["level"]
     with pytest.raises(KeyError):
         filled["other"]
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Small tables are worked on as large ones are."""
+    monkeypatch.setattr(blocks, "MANY_CELLS", 1)
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(blocks, "threads_for", lambda cells: 3)
+    monkeypatch.setattr(threads, "row_parts", lambda n: [slice(0, 2), slice(2, n)])
+
+
+@pytest.mark.parametrize("what", ["mean", "min", "max"])
+def test_a_number_of_each_row_is_the_same_to_the_last_digit_in_threads(what, request):
+    values = np.random.default_rng(0).normal(size=(5, 50_001)) * 1e3
+    values[1, 7], values[2, ::3], values[3] = np.nan, -0.0, 0.1
+    expected = over_rows(lambda some: getattr(some, what)(axis=1), values)
+    request.getfixturevalue("large")
+    found = over_rows(lambda some: getattr(some, what)(axis=1), values)
+    assert expected.tobytes() == getattr(values, what)(axis=1).tobytes() == found.tobytes()
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("kind", ["float", "bool", "mixed", "text"])
+def test_rows_of_a_large_frame_are_those_that_pandas_takes(kind):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((6, 4)), columns=list("dbca"), index=[f"r{k}" for k in range(6)])
+    frame.iloc[2, 1] = np.nan
+    if kind == "bool":
+        frame = frame > 0.5
+    elif kind in ("mixed", "text"):
+        frame["e"] = [1, 2, 3, 4, 5, 6] if kind == "mixed" else list("uvwxyz")
+    rows = np.array([5, 0, 0, 3])
+    pd.testing.assert_frame_equal(frame_rows(frame, rows), frame.iloc[rows])
+    assert frame_rows(frame, rows).iloc[0, 0] == frame.iloc[5, 0]
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("by_columns", [True, False])
+def test_a_large_table_gets_its_column_of_ones(by_columns):
+    x = torch.rand(5000, 70, dtype=torch.float64)
+    x = x.T.contiguous().T if by_columns else x
+    expected = with_intercept(x)
+    found = with_ones(x)
+    assert found.equal(expected)
+    assert found.stride() == expected.stride()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.data import canonical
+from softsurv.data import canonical, sorting, threads
 from softsurv.data.canonical import column_order, distinct_rows, row_order
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -148,3 +148,52 @@ def test_equal_rows_are_one_kind_in_an_order_of_their_own(monkeypatch, collide):
     np.testing.assert_array_equal(places, place[order])
     none, everyone = distinct_rows(np.zeros((4, 0)))
     assert (none.tolist(), everyone.tolist()) == ([0], [0] * 4)
+
+
+def in_full(data):
+    """Order of all rows by `numpy.lexsort` of their outcome and features, of numbers and text."""
+    X, fields = data.X, []
+    for name in ("time", "event", "cause", "entry", "upper", "weight", "group", "subject"):
+        if (values := getattr(data, name)) is not None:
+            fields.append(values.numpy().astype(float))
+    if data.cause is not None:
+        names = {name: k for k, name in enumerate(sorted(data.cause_names), start=1)}
+        fields[2] = np.array([0, *map(names.get, data.cause_names)])[data.cause.numpy()]
+    for name in sorted(X):
+        text = X[name].dtype.kind not in "biuf"
+        level = {one: k for k, one in enumerate(sorted(set(X[name].dropna())))} if text else {}
+        fields.append(X[name].map(level).astype(float).fillna(np.inf) if text else X[name].astype(float).fillna(np.inf))
+    return np.lexsort([np.asarray(values) + 0.0 for values in fields[::-1]])
+
+
+@pytest.mark.parametrize("times", ["distinct", "few ties", "days", "one"])
+@pytest.mark.parametrize("known", ["event", "weight", "entry", "upper", "cause", "group", "subject"])
+def test_a_large_table_is_ordered_as_by_one_sort_of_all_its_columns(times, known, monkeypatch):
+    rng, n = np.random.default_rng(5), 5000
+    monkeypatch.setattr(canonical, "FEW_CELLS", 0)
+    monkeypatch.setattr(canonical, "AT_A_TIME", 2)
+    monkeypatch.setattr(sorting, "MANY_ROWS", n)
+    monkeypatch.setattr(sorting, "RUN_ROWS", 100)
+    monkeypatch.setattr(threads, "MANY_CELLS", 1)
+    X = pd.DataFrame({"a": rng.choice(["u", "v", None], n), "b": rng.choice([-0.0, 0.0, 1.5, np.nan], n)})
+    X["c"], X["d"] = rng.integers(0, 2, n), pd.Categorical(rng.choice(["y", "x"], n), ["y", "x"])
+    X["e"] = rng.integers(0, 3, n)
+    X.iloc[n // 2 :] = X.iloc[: n // 2].to_numpy()  # many equal rows
+    X["d"] = pd.Categorical(X["d"], ["y", "x"])
+    time = {
+        "distinct": rng.permutation(n) + 1.5,
+        "few ties": rng.integers(1, 20 * n, n) / 7 + 1,
+        "days": rng.integers(1, 40, n).astype(float),
+        "one": np.ones(n),
+    }[times]
+    event, given = rng.random(n) < 0.5, {}
+    if known == "cause":
+        codes = np.where(event, rng.integers(1, 3, n), 0)
+        given = {"cause": codes, "cause_names": ("relapse", "death")}
+    elif known == "upper":
+        given = {"upper": np.where(event, np.inf, time + rng.integers(1, 3, n))}
+    elif known != "event":
+        values = {"weight": rng.integers(1, 3, n), "entry": rng.choice([0.0, 0.5], n), "group": rng.integers(0, 3, n)}
+        given = {known: values.get(known, np.arange(n)[::-1])}
+    data = SurvivalData(X, time, event, **given)
+    np.testing.assert_array_equal(row_order(data, list("abcde")), in_full(data))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.data import encoding
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import (
     NumbersLearned,
@@ -16,10 +17,13 @@ from softsurv.data.encoding import (
     numbers,
     observed_levels,
     raw_values,
+    read_columns,
     records,
     scaled,
+    write_scaled,
 )
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.data.preprocess import Preprocessor
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 
 def test_an_encoded_value_has_its_units_back():
@@ -134,6 +138,34 @@ def test_a_block_is_learned_and_scaled_as_its_columns_are():
     plain = NumbersLearned.of(block, impute=False, scale=False)
     assert plain.columns[0] == OutputColumn("a", "a", "number")
     assert plain.sources[0].fill is None
+
+
+@pytest.mark.parametrize("cells", [0, encoding.BLOCK_CELLS])
+def test_scaled_numbers_are_written_into_their_rows(cells, monkeypatch):
+    monkeypatch.setattr(encoding, "BLOCK_CELLS", cells)
+    block = NumberBlock.of(pd.DataFrame({"a": [1.0, 3.0, 5.0], "b": [2.0, np.nan, 6.0], "c": [np.nan, 1.0, 2.0]}))
+    units = {"a": (1.0, 4.0), "b": (2.0, 3.0), "c": (0.0, 7.0)}
+    columns = [OutputColumn(name, name, "number", None, *units[name]) for name in ("b", "a", "c")]
+    fills, encoded = {"a": 3.0, "b": 4.0, "c": None}, np.full((3, 3), 9.0)
+    write_scaled(encoded, [2, 0], columns, block, fills)
+    np.testing.assert_array_equal(encoded[[2, 0]], scaled([columns[2], columns[0]], block, fills))
+    assert encoded[1].tolist() == [9.0] * 3
+    write_scaled(encoded, [], columns, block, fills)
+
+
+@pytest.mark.parametrize("impute", [True, False])
+def test_categories_that_are_read_as_codes_are_encoded_as_their_text_is(impute):
+    values = ["u", None, "w", "u", "v", "w"]
+    frame = pd.DataFrame({"a": pd.Categorical(values, list("wvux")), "b": pd.Categorical([1, 2, 1, 1, 2, 1])})
+    frame["n"], frame["gap"] = range(6), pd.Categorical([None, "y", "y", None, "z", "y"])
+    fitted = Preprocessor(impute=impute, drop_first=False, add_indicator=True).fit(frame)
+    coded = fitted.transform_checked(frame, read_columns(frame))
+    pd.testing.assert_frame_equal(coded, fitted.transform_checked(frame, NumberBlock.of(frame)), check_exact=True)
+    assert coded.isna().to_numpy().any() != impute
+    later = frame.assign(a=pd.Categorical(["u", "new", "w", "u", "v", "w"]))
+    with pytest.warns(DataWarning, match="'new'"):
+        coded = fitted.transform_checked(later, read_columns(later))
+    assert coded.loc[1, ["a=u", "a=v", "a=w"]].tolist() == [0.0] * 3
 
 
 def test_records_are_the_named_tuples():

@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from softsurv.data import blocks
+from softsurv.data import blocks, encoding, threads
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 
@@ -46,7 +46,11 @@ def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block(monkeypatch):
     together = fitted.transform(X)
     for cells in (1, 70):  # a column at a time, and two
         monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
+        monkeypatch.setattr(encoding, "BLOCK_CELLS", cells)
+        monkeypatch.setattr(threads, "MANY_CELLS", 1)
+        monkeypatch.setattr(threads, "row_parts", lambda n: [slice(0, 13), slice(13, n)])
         pd.testing.assert_frame_equal(fitted.transform(X), together, check_exact=True)
+        assert Preprocessor().fit(X).to_dict() == fitted.to_dict()
 
 
 def test_levels_are_imputed_by_the_training_mode_and_one_hot_encoded():

@@ -10,11 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import NumberBlock, are_numbers, column_types, over_rows
 from softsurv.data.encoding import is_number, numbers
 from softsurv.data.kinds import text_columns
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import fills_text
+from softsurv.data.threads import MANY_CELLS, in_threads, threads_for
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.topology import paths
@@ -54,7 +55,7 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     whole = np.ones(len(block.place), dtype=bool)
     for rows in (slice(0, 100), slice(None)):  # for most columns the first rows decide
         whole[whole] = _are_whole(block.values[whole, rows])
-    whole &= ~np.isnan(block.values).all(axis=1)
+    whole[whole] = ~over_rows(lambda some: np.isnan(some).all(axis=1), block.values[whole])
     words = set(text_columns(X))  # text that shows numbers is read as numbers by `SurvivalData`
     return [
         name
@@ -63,9 +64,19 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     ]
 
 
+def incomplete(X: pd.DataFrame) -> list[str]:
+    """Columns with missing values."""
+    if X.size < MANY_CELLS or not are_numbers(column_types(X)):
+        return list(X.columns[X.isna().any().to_numpy()])
+    names = X.columns.tolist()
+    columns = [X[name].to_numpy() for name in names]
+    gone = in_threads(lambda values: bool(np.isnan(values).any()), columns, threads_for(X.size))
+    return [name for name, is_gone in zip(names, gone, strict=True) if is_gone]
+
+
 def _are_whole(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) have no number with a fraction, (Q,)."""
-    return np.asarray((np.isnan(values) | (values == np.rint(values))).all(axis=1))
+    return over_rows(lambda some: (np.isnan(some) | (some == np.rint(some))).all(axis=1), values)
 
 
 def _holds_whole(column: pd.Series, name: str) -> bool:

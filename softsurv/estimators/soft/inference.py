@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from softsurv.arrays import FloatArray
+from softsurv.data.blocks import over_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.numerics import Design
@@ -34,10 +35,18 @@ def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray
 def centre_and_spread(tree: SoftTree, data: SurvivalData) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each encoded feature, both (P,), computed where the table is."""
     if tree.leaves.device.type == "cpu" or tree.leaves.dtype != torch.float64:
-        columns = data.x.numpy().T  # one by one: a whole table more would be written to find their spread
-        return np.array([column.mean() for column in columns]), np.array([column.std() for column in columns])
+        columns = data.x.numpy().T
+        return over_rows(_means, columns), over_rows(_deviations, columns)
     features = data.design.to(tree.leaves).table[:, 1:]
     return features.mean(0).cpu().numpy(), features.std(0, correction=0).cpu().numpy()
+
+
+def _means(columns: FloatArray) -> FloatArray:
+    return np.array([column.mean() for column in columns])  # one by one: the same however the columns lie
+
+
+def _deviations(columns: FloatArray) -> FloatArray:
+    return np.array([column.std() for column in columns])
 
 
 def covariance_of_leaves(

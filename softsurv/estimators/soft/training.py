@@ -15,7 +15,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import warn
 from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.estimators.shared.progress import choice_bar, training_bar
-from softsurv.estimators.soft.features import source_numbers, whole_numbers
+from softsurv.estimators.soft.features import incomplete, source_numbers, whole_numbers
 from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.estimators.soft.hard_start import routing_from_tree
 from softsurv.estimators.soft.inference import centre_and_spread, covariance_of_leaves, sizes_of_splits
@@ -92,12 +92,13 @@ def fitted_tree(
     leaf, n_leaves = leaf_of(tree, data.design), len(tree.used_leaves)
     predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, raw.outcomes()["weight"])
     centre, spread = centre_and_spread(tree, data)
-    imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
     history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
         tree,
         made.candidate,
-        replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)} | history),
+        replace(
+            report, details=report.details | {"imputed": incomplete(raw.X), "whole": whole_numbers(raw.X)} | history
+        ),
         replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
         spread=spread,
         time_floor=time_floor(raw.time),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from softsurv.data.blocks import NumberBlock
 from softsurv.data.in_time import look_before_fitting
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
@@ -277,7 +276,7 @@ def encoded_rows(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple
     """The encoder, None without one, and the encoded rows; encoded columns are in the order of ``names``."""
     if not preprocess:
         return None, raw
-    block = NumberBlock.of(raw.X)
+    block = raw.number_block()
     encoder = Preprocessor().fit_checked(raw.X, named=True, order=names, block=block)
     encoded = encoder.transform_checked(raw.X, block)
     if encoded.shape[1] == 0:

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from softsurv.data.preprocess import Preprocessor
+from softsurv.estimators.soft import features
 from softsurv.estimators.soft.features import (
     encoded_names,
     importances,
+    incomplete,
     reading_notes,
     source_numbers,
     strongest_slopes,
@@ -58,6 +60,17 @@ def test_whole_numbers_are_counts_whatever_their_type():
     assert whole_numbers(frame) == ["count", "int", "null", "later"]
     long = pd.DataFrame({"x": np.r_[np.ones(200), 0.5]})  # the first rows do not tell
     assert whole_numbers(long) == []
+
+
+@pytest.mark.parametrize("kind", ["numbers", "mixed", "complete"])
+def test_columns_with_missing_values_are_found_in_tables_of_any_size(kind, monkeypatch):
+    frame = pd.DataFrame({"gap": [1.0, np.nan, 3.0], "b": [1, 2, 3], "c": [True, False, True], "none": [np.nan] * 3})
+    frame = {"numbers": frame, "mixed": frame.assign(arm=["a", None, "b"]), "complete": frame[["b", "c"]]}[kind]
+    expected = {"numbers": ["gap", "none"], "mixed": ["gap", "none", "arm"], "complete": []}[kind]
+    assert incomplete(frame) == expected
+    monkeypatch.setattr(features, "MANY_CELLS", 1)
+    monkeypatch.setattr(features, "threads_for", lambda cells: 2)
+    assert incomplete(frame) == expected
 
 
 def test_the_strongest_slopes_are_named_once_and_small_ones_not():
