@@ -82,5 +82,5 @@ def predicted_medians(
 def _sums(values: Tensor, leaf: Tensor, n_leaves: int) -> FloatArray:
     """Sum of the values (N,) in each leaf, (L,), where they are: CUDA's own count would add them in any order."""
     if values.device.type == "cpu":
-        return np.bincount(leaf.numpy(), values.numpy(), n_leaves)
+        return np.bincount(leaf.numpy(), values.numpy(), n_leaves).astype(float)
     return torch.stack([torch.where(leaf == k, values, 0.0).sum() for k in range(n_leaves)]).cpu().numpy()

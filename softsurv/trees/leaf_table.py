@@ -154,8 +154,8 @@ def leaf_table(
         return _jumps(curve), medians
 
     found = in_threads(summary, range(n_leaves), threads_for(CELLS_A_ROW * len(leaf)))
-    medians = np.array([own for _, own in found]).reshape(n_leaves, 3).T
-    return LeafTable(counts, events, *medians, tuple(curve for curve, _ in found))
+    middle, lower, upper_end = np.array([own for _, own in found]).reshape(n_leaves, 3).T
+    return LeafTable(counts, events, middle, lower, upper_end, tuple(curve for curve, _ in found))
 
 
 def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTable:
