@@ -37,14 +37,15 @@ LEAST_CURVATURE = 1e-10
 MAX_HALVINGS = 25
 """A step 3e-8 of the first trial or less: rounding, not the model, is what it meets there."""
 
-ALONE = AT_ONCE = 2
+ALONE = AT_ONCE = 1
 """Rounds that are taken one by one before some are recorded, and rounds in a record. A minimisation takes 30 to 110
-rounds or hardly any, and each one is recorded: of few rounds, whose capture costs little."""
+rounds or hardly any, and each one is recorded anew: to record costs rounds by operators, to replay one at a time does
+not, as a device needs longer for a round than the host to ask for it."""
 
 NARROWER = 0.25
 """Share of a stack's trees up to which it is narrowed where its rounds are recorded.
 
-It is recorded anew then, which costs as much as 20 replays. Matrices of a hundred trees are small for a device that
+It is recorded anew then, which costs as much as ten replays. Matrices of a hundred trees are small for a device that
 records: its rounds take their time from the number of kernels, not from that of the trees."""
 
 MATRIX_BYTES = 2**30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -231,8 +232,8 @@ def floor_times(time: Tensor) -> Tensor:
 
 def time_floor(time: Tensor) -> float:
     """Half the smallest positive time, which stands for time 0; 1 where all are 0."""
-    positive = time[time > 0]
-    return float(positive.min()) / 2 if positive.numel() else 1.0
+    least = float(torch.where(time > 0, time, torch.inf).min()) if time.numel() else math.inf
+    return least / 2 if least < math.inf else 1.0
 
 
 def make_problem(
@@ -262,7 +263,7 @@ def make_problem(
     design = Design(with_intercept(data.x)) if design is None else design
     time = floor_times(data.time)
     time_scale = family.fit_time_scale(*_known_times(data, time))
-    row_weight = torch.ones_like(time) if data.weight is None else data.weight
+    row_weight = time.new_ones(time.shape, device=device) if data.weight is None else data.weight.to(device)
     table = row_weight.expand(n_trees, -1) if weight is None else weight.to(row_weight) * row_weight
     table = table / table.sum(1, keepdim=True)
 
@@ -270,7 +271,7 @@ def make_problem(
         return value.to(device=device, dtype=dtype)
 
     def features_at(at: Tensor) -> Tensor:
-        return place(family.time_features(at.log()[None], time_scale[None]))
+        return place(family.time_features(at.to(device).log()[None], time_scale[None].to(device)))
 
     extra: dict[str, Tensor] = {}
     if data.entry is not None:
