@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.in_time import look_at_numbers
-from softsurv.data.threads import MANY_CELLS, PART_ROWS, cell_parts, in_threads, row_parts, threads_for
+from softsurv.data.threads import LONG_COLUMN, MANY_CELLS, PART_ROWS, cell_parts, in_threads, row_parts, threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,9 +160,8 @@ class NumberBlock:
         """Least and largest value of each column, both (Q,); nan where a value is missing."""
         if not self.values.shape[1]:
             return np.full(len(self.values), np.nan), np.full(len(self.values), np.nan)
-        return over_rows(lambda some: some.min(axis=1), self.values), over_rows(
-            lambda some: some.max(axis=1), self.values
-        )
+        low = over_rows(lambda some: some.min(axis=1), self.values)
+        return low, over_rows(lambda some: some.max(axis=1), self.values)
 
     @property
     def gaps(self) -> BoolArray:
@@ -259,9 +258,16 @@ def over_rows(function: Callable[[NDArray[Any]], NDArray[Any]], values: NDArray[
     return np.concatenate(in_threads(function, parts, threads))
 
 
+def any_missing(values: FloatArray) -> bool:
+    """Whether a value of a matrix is missing."""
+    rows = values.T if values.flags.f_contiguous else values
+    parts = row_parts(len(rows), max(1, PART_ROWS // max(rows.shape[1], 1)))
+    return any(in_threads(lambda part: bool(np.isnan(rows[part]).any()), parts, threads_for(values.size)))
+
+
 def frame_rows(X: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
     """The given rows of a frame, none of them negative; of a large one of plain numbers of one type in threads."""
-    if len(rows) * X.shape[1] < MANY_CELLS:
+    if len(rows) < LONG_COLUMN or len(rows) * X.shape[1] < MANY_CELLS:
         return X.iloc[rows]
     types = column_types(X)
     if len(set(types)) > 1 or not are_numbers(types):

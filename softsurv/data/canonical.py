@@ -13,7 +13,7 @@ from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, in_blocks
 from softsurv.data.encoding import labels, numbers, read_columns
 from softsurv.data.kinds import is_text
-from softsurv.data.sorting import break_ties, fields_order, tied_places
+from softsurv.data.sorting import break_ties, fields_order, order_in_runs, tied_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,13 +162,14 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     if data is not None and few and len(data.number_block().place) == len(names):
         return sorted(names, key=_contents(data.number_block(), by_outcome, spans).__getitem__)
     block = NumberBlock.of(X.set_axis(names, axis="columns"))
-    outcome = np.empty(len(X), dtype=np.int64)
-    outcome[by_outcome] = np.cumsum(~same[:-1])
+    run = np.cumsum(~same[:-1])
 
     def digest(name: str) -> bytes:
         """Digest of the values by outcome and size; without an outcome, of the distinct values."""
         values = _comparable(block.column(name)) if name in block.place else _sortable(X[name])
-        value = values[by_outcome if few else np.lexsort((values, outcome))]
+        value = values[by_outcome]
+        if not few:
+            value = value[order_in_runs(run, [value])]
         for begin, end in spans if few else []:
             value[begin:end].sort()
         new = np.r_[True, (value[1:] != value[:-1]) | (data is not None)]

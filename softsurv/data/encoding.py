@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import BLOCK_CELLS, Labels, NumberBlock, column_types
+from softsurv.data.blocks import Labels, NumberBlock, column_types, in_blocks
 from softsurv.data.columns import float_column, require
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import as_float, is_text, level_text, look_over, text_columns
 from softsurv.data.kinds import is_number as is_number
-from softsurv.data.threads import cell_parts, in_threads, threads_for
+from softsurv.data.threads import LONG_COLUMN, cell_parts, in_threads, threads_for
 from softsurv.errors import InvalidSurvivalDataError
 
 PLAIN_CATEGORIES = {str, int, float, bool}
@@ -247,10 +247,9 @@ def write_scaled(
 ) -> None:
     """Write the numbers among the columns, at the places ``plain``, into their rows of a table (Q, N)."""
     n = encoded.shape[1]
-    if not plain:
-        return
-    if len(plain) * n <= BLOCK_CELLS:
-        encoded[plain] = scaled([columns[k] for k in plain], block, fills)
+    if n < LONG_COLUMN:
+        for some in in_blocks(plain, n):
+            encoded[some] = scaled([columns[k] for k in some], block, fills)
         return
     gaps = block.gaps
 

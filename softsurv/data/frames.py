@@ -13,7 +13,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.data.alignment import text_named
-from softsurv.data.blocks import are_numbers, column_types, distinct, float_columns, over_rows, place_names, values_of
+from softsurv.data.blocks import any_missing, are_numbers, column_types, distinct, float_columns, place_names, values_of
 from softsurv.data.columns import is_polars, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
@@ -262,18 +262,17 @@ def objects_as_numbers(X: pd.DataFrame) -> pd.DataFrame:
 
 def numeric_matrix(X: pd.DataFrame) -> FloatArray:
     """Features (N, P) as float64, views where the frame holds them so, refusing text, categories and missing values."""
-    types = column_types(X)
-    if not are_numbers(types) and len(
-        text := X.columns.difference(X.select_dtypes(["number", "bool"]).columns, sort=False)
-    ):
+    types, text = column_types(X), X.columns[:0]
+    if not are_numbers(types):
+        text = X.columns.difference(X.select_dtypes(["number", "bool"]).columns, sort=False)
+    if len(text):
         raise InvalidSurvivalDataError(
             f"X must be numeric to become a tensor, got {X[text[0]].dtype} in column {text[0]!r}; "
             "encode it first with softsurv.data.preprocess.Preprocessor"
         )
     floats = all(dtype == np.float64 for dtype in distinct(types))
     matrix = X.to_numpy() if floats else X.to_numpy(dtype=np.float64, na_value=np.nan)
-    columns = matrix.T if matrix.flags.f_contiguous else matrix
-    if over_rows(lambda some: np.isnan(some).any(axis=1), columns).any():
+    if any_missing(matrix):
         missing = np.isnan(matrix)
         row, column = np.argwhere(missing)[0]
         raise InvalidSurvivalDataError(

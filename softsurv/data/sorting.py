@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.data.blocks import rows_taken
 from softsurv.data.threads import MOST_THREADS, in_threads, threads_for
 
 MANY_ROWS = 1 << 17
@@ -68,7 +69,7 @@ def fields_order(fields: Sequence[FloatArray]) -> tuple[IntArray, BoolArray]:
             same[1:-1] &= ordered[1:] == ordered[:-1]
         return order, same
     order = stable_order(fields[0])
-    ordered = fields[0][order]
+    ordered = rows_taken([fields[0]], order)[0]
     same[1:-1] = ordered[1:] == ordered[:-1]
     for values in fields[1:]:
         tied = tied_places(same)
@@ -98,8 +99,8 @@ def break_ties(order: IntArray, same: BoolArray, tied: IntArray, keys: Sequence[
 def order_in_runs(run: IntArray, keys: Sequence[NDArray[Any]]) -> IntArray:
     """Places (n,) by keys (n,) within runs; equal ones keep their order. ``run`` (n,) is ascending."""
     n = len(run)
-    starts = np.searchsorted(run, run[RUN_ROWS::RUN_ROWS])  # no run is cut
-    ends = np.unique(np.r_[0, starts, n]).tolist()
+    starts = np.searchsorted(run, run[RUN_ROWS::RUN_ROWS]).tolist()  # no run is cut
+    ends = sorted({0, *starts, n})
 
     def ordered(part: tuple[int, int]) -> IntArray:
         """Places of some runs."""

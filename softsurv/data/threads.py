@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -16,6 +17,9 @@ MANY_CELLS = 1 << 22
 
 MOST_THREADS = 8
 """More of them wait for the memory."""
+
+LONG_COLUMN = 1 << 14
+"""Rows of a column from which on it is worked on alone: many short ones are worked on together."""
 
 PART_ROWS = 1 << 17
 """Rows of one column that are worked on together: a megabyte, which stays in the cache from one step to the next."""
@@ -34,9 +38,22 @@ def in_threads(function: Callable[[Part], Result], parts: Iterable[Part], thread
     jobs: Sequence[Part] = list(parts)
     if threads == 1 or len(jobs) < 2:
         return [function(part) for part in jobs]
-    with ThreadPoolExecutor(min(threads, len(jobs))) as pool:
-        done = [pool.submit(copy_context().run, function, part) for part in jobs]
-        return [one.result() for one in done]
+    results: list[Any] = [None] * len(jobs)
+    waiting, lock = iter(enumerate(jobs)), Lock()
+
+    def work() -> None:
+        """Take one part after another."""
+        while True:
+            with lock:
+                place, part = next(waiting, (-1, jobs[0]))
+            if place < 0:
+                return
+            results[place] = function(part)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(copy_context().run, work) for _ in range(min(threads, len(jobs)))]:
+            done.result()
+    return results
 
 
 def row_parts(n: int, size: int = PART_ROWS) -> list[slice]:

@@ -10,6 +10,7 @@ from softsurv.data.blocks import (
     FilledColumns,
     Labels,
     NumberBlock,
+    any_missing,
     are_numbers,
     frame_rows,
     in_blocks,
@@ -125,6 +126,7 @@ def test_texts_of_categories_are_made_when_asked_for():
 def large(monkeypatch):
     """Small tables are worked on as large ones are."""
     monkeypatch.setattr(blocks, "MANY_CELLS", 1)
+    monkeypatch.setattr(blocks, "LONG_COLUMN", 1)
     monkeypatch.setattr(blocks, "BLOCK_CELLS", 1)
     monkeypatch.setattr(blocks, "threads_for", lambda cells: 3)
     monkeypatch.setattr(threads, "row_parts", lambda n: [slice(0, 2), slice(2, n)])
@@ -153,6 +155,17 @@ def test_rows_of_a_large_frame_are_those_that_pandas_takes(kind):
     rows = np.array([5, 0, 0, 3])
     pd.testing.assert_frame_equal(frame_rows(frame, rows), frame.iloc[rows])
     assert frame_rows(frame, rows).iloc[0, 0] == frame.iloc[5, 0]
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("shape", [(5, 3000), (3000, 5), (0, 3), (3, 0)])
+def test_a_missing_value_is_found_in_any_order_of_cells(shape, monkeypatch):
+    monkeypatch.setattr(blocks, "PART_ROWS", 64)
+    for values in (np.zeros(shape), np.zeros(shape).T):
+        assert not any_missing(values)
+        if values.size:
+            values[-1, -1] = np.nan
+            assert any_missing(values)
 
 
 @pytest.mark.usefixtures("large")

@@ -140,9 +140,9 @@ def test_a_block_is_learned_and_scaled_as_its_columns_are():
     assert plain.sources[0].fill is None
 
 
-@pytest.mark.parametrize("cells", [0, encoding.BLOCK_CELLS])
-def test_scaled_numbers_are_written_into_their_rows(cells, monkeypatch):
-    monkeypatch.setattr(encoding, "BLOCK_CELLS", cells)
+@pytest.mark.parametrize("long", [1, encoding.LONG_COLUMN])
+def test_scaled_numbers_are_written_into_their_rows(long, monkeypatch):
+    monkeypatch.setattr(encoding, "LONG_COLUMN", long)
     block = NumberBlock.of(pd.DataFrame({"a": [1.0, 3.0, 5.0], "b": [2.0, np.nan, 6.0], "c": [np.nan, 1.0, 2.0]}))
     units = {"a": (1.0, 4.0), "b": (2.0, 3.0), "c": (0.0, 7.0)}
     columns = [OutputColumn(name, name, "number", None, *units[name]) for name in ("b", "a", "c")]

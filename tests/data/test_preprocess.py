@@ -44,9 +44,9 @@ def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block(monkeypatch):
     X = X.mask(rng.random(X.shape) < 0.2).assign(h=rng.choice(["x", "y", "z"], 30), i=rng.integers(0, 9, 30))
     fitted = Preprocessor().fit(X)
     together = fitted.transform(X)
-    for cells in (1, 70):  # a column at a time, and two
+    for cells, long in ((1, 99), (70, 99), (70, 1)):  # a column at a time, and two; parts of long columns
         monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
-        monkeypatch.setattr(encoding, "BLOCK_CELLS", cells)
+        monkeypatch.setattr(encoding, "LONG_COLUMN", long)
         monkeypatch.setattr(threads, "MANY_CELLS", 1)
         monkeypatch.setattr(threads, "row_parts", lambda n: [slice(0, 13), slice(13, n)])
         pd.testing.assert_frame_equal(fitted.transform(X), together, check_exact=True)

@@ -39,6 +39,7 @@ def test_threads_know_what_numpy_was_told_of_errors_and_say_what_they_raise():
     assert len({thread for _, thread in found}) == 2
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda k: 1 / k, [1, 0], 2)
+    assert in_threads(lambda k: k, range(1000), 3) == list(range(1000))
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9])

@@ -15,7 +15,7 @@ from softsurv.data.encoding import is_number, numbers
 from softsurv.data.kinds import text_columns
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import fills_text
-from softsurv.data.threads import MANY_CELLS, in_threads, threads_for
+from softsurv.data.threads import LONG_COLUMN, MANY_CELLS, in_threads, threads_for
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.topology import paths
@@ -66,7 +66,7 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
 
 def incomplete(X: pd.DataFrame) -> list[str]:
     """Columns with missing values."""
-    if X.size < MANY_CELLS or not are_numbers(column_types(X)):
+    if len(X) < LONG_COLUMN or X.size < MANY_CELLS or not are_numbers(column_types(X)):
         return list(X.columns[X.isna().any().to_numpy()])
     names = X.columns.tolist()
     columns = [X[name].to_numpy() for name in names]

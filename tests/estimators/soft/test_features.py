@@ -69,6 +69,7 @@ def test_columns_with_missing_values_are_found_in_tables_of_any_size(kind, monke
     expected = {"numbers": ["gap", "none"], "mixed": ["gap", "none", "arm"], "complete": []}[kind]
     assert incomplete(frame) == expected
     monkeypatch.setattr(features, "MANY_CELLS", 1)
+    monkeypatch.setattr(features, "LONG_COLUMN", 1)
     monkeypatch.setattr(features, "threads_for", lambda cells: 2)
     assert incomplete(frame) == expected
 
