@@ -19,6 +19,7 @@ from softsurv.soft.bfgs import ALONE, AT_ONCE, BfgsSettings, minimise_dense, sol
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.replay import recording
+from softsurv.soft.restricted import fit_leaves
 from softsurv.soft.watch import Watch, never_waiting
 from softsurv.stopping import StopSignal
 
@@ -170,7 +171,7 @@ def test_where_each_look_is_late_a_tree_stays_one_round(tools, monkeypatch):
 
 def test_recorded_rounds_end_where_others_do_and_are_recorded_anew_for_few_trees(tools, monkeypatch):
     objective, start, settings = uneven(tools)
-    monkeypatch.setattr(bfgs, "NARROWER", 0.7)
+    monkeypatch.setattr(bfgs, "NARROWER_IF_SMALL", 0.7)
     with never_waiting(), rounds_taken(bfgs) as by_operators:
         expected = minimise_dense(objective, start, settings)
     recorder = Recorder()
@@ -180,7 +181,7 @@ def test_recorded_rounds_end_where_others_do_and_are_recorded_anew_for_few_trees
     assert widths[0] == len(expected.loss)
     assert widths[-1] <= 0.7 * widths[0]
     assert sum(one.replays for one in recorder.made) * AT_ONCE > len(by_operators) / 2
-    assert len(rounds) <= len(recorder.made) * (2 * ALONE + 2 * AT_ONCE) < len(by_operators) / 2
+    assert len(rounds) <= len(recorder.made) * (2 * ALONE + 2 * AT_ONCE)
     torch.testing.assert_close(found.loss, expected.loss, rtol=1e-6, atol=1e-8)
     assert torch.equal(found.converged, expected.converged)
 
@@ -191,3 +192,16 @@ def test_a_minimisation_that_ends_at_once_records_nothing(tools):
     with never_waiting(), operators_alone(), recording(recorder):
         minimise_dense(objective, end, replace(settings, accuracy=1.0))
     assert not recorder.made
+
+
+def test_large_tables_are_narrowed_sooner(tools, monkeypatch):
+    objective, (routing, leaves), settings = uneven(tools)
+    widths = []
+    for small in (bfgs.SMALL, 0):
+        monkeypatch.setattr(bfgs, "SMALL", small)
+        recorder = Recorder()
+        with never_waiting(), operators_alone(), recording(recorder):
+            fit_leaves(objective, routing, leaves, settings)
+        widths.append([len(made.calls[0][1][0]) for made in recorder.made])
+    assert widths[0][0] == widths[1][0] == len(leaves)
+    assert len(widths[1]) > len(widths[0])
