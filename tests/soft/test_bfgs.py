@@ -19,7 +19,7 @@ from softsurv.soft.bfgs import ALONE, AT_ONCE, BfgsSettings, minimise_dense, sol
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.replay import recording
-from softsurv.soft.restricted import fit_leaves
+from softsurv.soft.restricted import OverLeaves
 from softsurv.soft.watch import Watch, never_waiting
 from softsurv.stopping import StopSignal
 
@@ -194,14 +194,9 @@ def test_a_minimisation_that_ends_at_once_records_nothing(tools):
     assert not recorder.made
 
 
-def test_large_tables_are_narrowed_sooner(tools, monkeypatch):
-    objective, (routing, leaves), settings = uneven(tools)
-    widths = []
-    for small in (bfgs.SMALL, 0):
-        monkeypatch.setattr(bfgs, "SMALL", small)
-        recorder = Recorder()
-        with never_waiting(), operators_alone(), recording(recorder):
-            fit_leaves(objective, routing, leaves, settings)
-        widths.append([len(made.calls[0][1][0]) for made in recorder.made])
-    assert widths[0][0] == widths[1][0] == len(leaves)
-    assert len(widths[1]) > len(widths[0])
+def test_large_tables_are_narrowed_sooner(tools):
+    objective, (routing, leaves), _ = uneven(tools)
+    few = OverLeaves(objective, objective.reach(routing))
+    assert few.cells == len(leaves) * leaves.shape[1] * objective.problem.design.shape[1]
+    many = replace(few, reach=few.reach.new_empty(1, 1, 1).expand(1, 1, bfgs.SMALL + 1))
+    assert bfgs._narrower(few) < bfgs._narrower(many)
