@@ -165,7 +165,8 @@ def _advance(state: _LassoState, objective: Objective, lasso: GroupLasso, tolera
     at, ahead, best, momentum = state.at, state.ahead, state.best, state.momentum
     value, *gradient = objective.value_and_gradient(*ahead)
     new, total, short = _trial(objective, lasso, ahead, value, (gradient[0], gradient[1]), state.step)
-    short = short & (state.halvings < MAX_HALVINGS)
+    # a tree that has been quiet for long waits too: how soon its host knows of it must not matter
+    short = (short & (state.halvings < MAX_HALVINGS)) | (state.quiet >= QUIET)
     state.halvings = torch.where(short, state.halvings + 1, 0.0)
     rose = total > best
     grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())

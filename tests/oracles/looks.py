@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -12,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import softsurv
+from softsurv.soft.watch import Watch, never_waiting
 
 PACKAGE = Path(softsurv.__file__).parent
 
@@ -94,3 +99,16 @@ class Slow:
     def synchronize(self) -> None:
         """Wait for it."""
         self.waited = True
+
+
+@contextmanager
+def slow_looks() -> Iterator[None]:
+    """While open, a look arrives when it is waited for: as where a device is behind its host."""
+    send = Watch.send
+
+    def slowly(self, mask):
+        send(self, mask)
+        self.copies[-1] = replace(self.copies[-1], event=Slow())
+
+    with never_waiting(), patch.object(Watch, "send", slowly):
+        yield

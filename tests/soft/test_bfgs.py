@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from oracles.looks import Slow
+from oracles.looks import slow_looks
 from oracles.recorded import Recorder
 from oracles.rounds import rounds_taken
 from oracles.soft_stack import stack
@@ -20,7 +20,7 @@ from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.replay import recording
 from softsurv.soft.restricted import OverLeaves
-from softsurv.soft.watch import Watch, never_waiting
+from softsurv.soft.watch import never_waiting
 from softsurv.stopping import StopSignal
 
 
@@ -150,17 +150,11 @@ def test_a_tree_leaves_as_soon_as_it_has_stopped(tools, how):
         assert torch.equal(together.converged[one], alone.converged)
 
 
-def test_where_each_look_is_late_a_tree_stays_one_round(tools, monkeypatch):
+def test_where_each_look_is_late_a_tree_stays_one_round(tools):
     """As where a device is behind its host, which waits for the look of the round before."""
     objective, start, settings = uneven(tools)
-    expected, send = minimise_dense(objective, start, settings), Watch.send
-
-    def slowly(self, mask):
-        send(self, mask)
-        self.copies[-1] = replace(self.copies[-1], event=Slow())
-
-    monkeypatch.setattr(Watch, "send", slowly)
-    with never_waiting(), rounds_taken(bfgs) as rounds:
+    expected = minimise_dense(objective, start, settings)
+    with slow_looks(), rounds_taken(bfgs) as rounds:
         found = minimise_dense(objective, start, settings)
     before = [len(expected.loss)] + [one.moving for one in rounds[:-1]]
     assert [one.trees for one in rounds] == before

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from oracles.looks import Slow, Waits
+from oracles.device_paths import PATHS
+from oracles.looks import Waits, slow_looks
 from oracles.rounds import rounds_taken
 from oracles.spells import rows_of_kind
 
@@ -33,7 +34,7 @@ from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
-from softsurv.soft.watch import Watch, never_waiting
+from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.tune import StudyObjective
 
@@ -218,20 +219,13 @@ def test_a_late_look_costs_no_round_in_which_nothing_moves(tools, groups, steps)
     torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=1e-10)
 
 
-def test_a_look_that_never_arrives_in_time_costs_one_round(tools, monkeypatch):
+def test_a_look_that_never_arrives_in_time_costs_one_round(tools):
     """As where a device is behind its host: then the host waits for the look of the round before."""
     objective, routing, leaves = stack(tools, "weibull")
     metric, rule = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=7, ftol=1e-3)
     with operators_alone(), rounds_taken() as in_time:
         minimise(objective, (routing, leaves), rule, metric)
-    send = Watch.send
-
-    def slowly(self, mask):
-        send(self, mask)
-        self.copies[-1] = replace(self.copies[-1], event=Slow())
-
-    monkeypatch.setattr(Watch, "send", slowly)
-    with operators_alone(), never_waiting(), rounds_taken() as late:
+    with operators_alone(), slow_looks(), rounds_taken() as late:
         minimise(objective, (routing, leaves), rule, metric)
     assert len(late) == len(in_time) + 1
     assert [one.moving > 0 for one in late].count(False) == 1
@@ -250,3 +244,13 @@ def test_the_inverse_gram_matrix_is_kept_over_sweeps(tools, groups, tolerance, m
     assert len(found.trace) >= 2
     assert min(widths) < len(routing)  # some left
     assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")  # they are cut off
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_found_does_not_depend_on_how_soon_a_look_arrives(path):
+    with operators_alone(), never_waiting():
+        expected = PATHS[path]("cpu")
+    with operators_alone(), slow_looks():
+        found = PATHS[path]("cpu")
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
