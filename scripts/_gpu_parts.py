@@ -273,7 +273,7 @@ def share_of_the_limit(
     """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible.
 
     A round is an evaluation of all trees, also where steps are halved. With ``graph`` four rounds are one launch of a
-    CUDA graph; the operators are those that it holds.
+    CUDA graph; the operators are those that it holds, and the limit is the bytes alone.
     """
     device, found = start[0].device, []
     endless = LbfgsSettings(max_iterations=10_000, ftol=0.0, gtol=0.0)
@@ -294,5 +294,6 @@ def share_of_the_limit(
         found.append((time.perf_counter() - began, counted.total, 8 * counted.moved, rounds))
     *apart, rounds = (long - short for short, long in zip(*found, strict=True))
     seconds, operators, moved = (one / rounds for one in apart)
-    least = max(operators / launches_a_second(device), moved / bytes_a_second(device))
+    launched = 0.0 if graph else operators / launches_a_second(device)
+    least = max(launched, moved / bytes_a_second(device))
     return {"operators": operators, "bytes": moved, "seconds": seconds, "share": least / seconds}

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -175,23 +176,32 @@ def main() -> None:
             head = FUSED_HEAD if options.fused else RULES_HEAD
             options.markdown.write_text("\n\n".join([head[0], machine, head[1], table]) + "\n")
         return
-    rows, parts, limits = [], [], []
-    for cell in QUICK if options.quick else GRID:
-        rows.append(measure(cell, options.repeats, options.cpu_trees))
-        print("  ".join(rows[-1].values()), flush=True)
+    tables: list[list[dict[str, str]]] = [[], [], [], []]
+    for place, row in measured(options.quick, options.repeats, options.cpu_trees):
+        tables[place].append(row)
+        print("  ".join(row.values()), flush=True)
+        if options.markdown is not None:  # as it goes: what is cut off is not lost
+            head = ["# On the CPU and on a GPU", machine, EXPLAINED]
+            options.markdown.write_text("\n\n".join(head + as_texts(tables)) + "\n")
+    print("\n\n".join(["", *as_texts(tables), verdict(tables[0])]))
+
+
+def measured(quick: bool, repeats: int, cpu_trees: int) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row as soon as it is measured, and the number of its table."""
+    for cell in QUICK if quick else GRID:
+        yield 0, measure(cell, repeats, cpu_trees)
     for name in PARTS:
-        parts.append(measure_part(name, options.repeats))
-        print("  ".join(parts[-1].values()), flush=True)
-    for cell in QUICK[-1:] if options.quick else LIMITS:
+        yield 1, measure_part(name, repeats)
+    for cell in QUICK[-1:] if quick else LIMITS:
         for way in ("cpu", "cuda", "cuda, graph") if torch.cuda.is_available() else ("cpu",):
-            limits.append(measure_limit(cell, way))
-            print("  ".join(limits[-1].values()), flush=True)
-    asked = goals(options.quick, options.cpu_trees)
-    tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits, asked)]
-    print("\n\n".join(["", *tables, verdict(rows)]))
-    if options.markdown is not None:
-        head = ["# On the CPU and on a GPU", machine, EXPLAINED]
-        options.markdown.write_text("\n\n".join([*head, *tables]) + "\n")
+            yield 2, measure_limit(cell, way)
+    for row in goals(quick, cpu_trees):
+        yield 3, row
+
+
+def as_texts(tables: list[list[dict[str, str]]]) -> list[str]:
+    """The tables that have rows."""
+    return ["\n".join(as_markdown(rows)) for rows in tables if rows]
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import SoftsurvWarning
-from softsurv.estimators.soft.parameters import choose_device
+from softsurv.estimators.soft.devices import choose_device
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import evaluate, outcome
 from softsurv.soft import paper

@@ -18,8 +18,9 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import whole
+from softsurv.estimators.soft.devices import machine_of
 from softsurv.estimators.soft.inference import covariance_of_leaves
-from softsurv.estimators.soft.parameters import SoftParameters, choose_device, torch_dtype
+from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.evaluate import MEASURES
@@ -28,7 +29,7 @@ from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import OfMany, can_stack
 from softsurv.soft.many import fit_many as fit_stacks
 from softsurv.soft.one_pass import by_operators
-from softsurv.soft.parallel import Machine, one_core_each
+from softsurv.soft.parallel import one_core_each
 from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
@@ -272,7 +273,7 @@ def fit_stacked(
     """
     first = models[0]
     with one_core_each() as workers:
-        machine = Machine(choose_device(first.device), torch_dtype(first.dtype), workers=workers)
+        machine = machine_of(first, recipes, sum(rows.data.n for rows in sets.training), workers)
         fitted = []
         for model, recipe, of_model in zip(models, recipes, fit_stacks(sets.training, recipes, machine), strict=True):
             trees = []

@@ -25,7 +25,8 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import grid_of, whole
-from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters, choose_device
+from softsurv.estimators.soft.devices import choose_device
+from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival

@@ -5,8 +5,7 @@ first replay is compared with the work itself, from the same state. If both agre
 If they do not, or if the work cannot be recorded, one warning is given and nothing is recorded any more. The
 environment variable SOFTSURV_CUDA_GRAPHS=0 switches graphs off.
 
-No CUDA device has run this yet: `tests/gpu` compares recorded rounds with others on a device, and a stand-in records
-them elsewhere.
+`tests/gpu` compares recorded rounds with others on a device, and a stand-in records them elsewhere.
 """
 
 from __future__ import annotations

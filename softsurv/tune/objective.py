@@ -15,7 +15,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
 from softsurv.estimators.shared.checks import whole
-from softsurv.estimators.soft.parameters import choose_device, torch_dtype
+from softsurv.estimators.soft.devices import machine_of
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.soft.cross_validation import (
     Fold,
@@ -248,7 +248,7 @@ class StudyObjective:
             if not recipes:
                 return {k: self._fold_by_fold(models[k], part) for k in members}
             model = models[members[0]]
-            machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
+            machine = machine_of(model, recipes, len(self._rows[part]) * self.data.n)
             if self.data.cause is None and self.data.subject is None:
                 together = cross_validate_many(self._prepared(model.preprocess)[part], recipes, machine)
             elif by_operators(machine.device):

@@ -20,7 +20,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.errors import NumericalError, SoftsurvError
-from softsurv.estimators.soft.parameters import device_of_worker
+from softsurv.estimators.soft.devices import device_of_worker
 from softsurv.soft.parallel import one_core_each
 from softsurv.tune.batch import Batches
 from softsurv.tune.liveness import Beats, process_mark

@@ -14,6 +14,7 @@ from oracles.spells import KINDS, rows_of_kind
 
 from softsurv import SoftSurvivalTree
 from softsurv.data.readers import survival_data
+from softsurv.estimators.soft import devices
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.cross_validation import fit_folds, make_folds
@@ -83,9 +84,11 @@ def test_a_tree_of_rules_is_waited_for_once_where_rules_are_sought():
     assert others == ONCE | {ON_HOST.removeprefix("sparse/")}
 
 
-def test_auto_takes_the_device(data):
-    model = SoftSurvivalTree(depth=0, l2=1.0).fit(data)
-    assert model.tree_.leaves.device.type == "cuda"
+def test_auto_takes_the_device_for_large_tables_alone(data, monkeypatch):
+    small = SoftSurvivalTree(depth=0, l2=1.0).fit(data)
+    monkeypatch.setattr(devices, "TREE_ROWS_A_CORE", 1)
+    large = SoftSurvivalTree(depth=0, l2=1.0).fit(data)
+    assert (small.tree_.leaves.device.type, large.tree_.leaves.device.type) == ("cpu", "cuda")
 
 
 def test_rounds_do_not_wait_for_the_device(data):

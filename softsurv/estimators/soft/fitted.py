@@ -318,7 +318,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        from softsurv.estimators.soft.parameters import choose_device
+        from softsurv.estimators.soft.devices import choose_device
         from softsurv.soft.fitted import FittedSoftTree
         from softsurv.soft.problem import time_floor
 

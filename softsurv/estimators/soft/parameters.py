@@ -12,6 +12,7 @@ import torch
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.estimators.shared.checks import flag, number, one_of, whole
+from softsurv.estimators.soft.devices import choose_device, torch_dtype
 from softsurv.estimators.soft.hard_start import check_start
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
@@ -303,6 +304,11 @@ class SoftParameters:
         """Whether training starts from the optimal tree of corrections to one regression."""
         return isinstance(self.init, str) and self.init == EXACT
 
+    @property
+    def n_starts(self) -> int:
+        """Starts that a dense tree trains from."""
+        return len(self._kinds())
+
     def _kinds(self) -> tuple[str | np.ndarray, ...]:
         """The kind of each start."""
         if self.preset == "paper":
@@ -313,36 +319,3 @@ class SoftParameters:
         if self.init in ("random", "kmeans"):
             return (self.init,) * self.n_restarts
         return ("logrank",) + ("random",) * (self.n_restarts - 1)
-
-
-def torch_dtype(name: str) -> torch.dtype:
-    """The precision of this name."""
-    return {"float64": torch.float64, "float32": torch.float32}[name]
-
-
-UNUSABLE = {"meta": "which holds no numbers", "mps": "which has no double precision"}
-"""Devices of torch on which nothing can be fitted."""
-
-
-def choose_device(device: str) -> torch.device:
-    """The torch device; "auto" is CUDA where there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise InvalidParameterError(f'device must be "auto", "cpu" or "cuda", got {device!r}') from None
-    if chosen.type in UNUSABLE:
-        raise InvalidParameterError(f'device must be "auto", "cpu" or "cuda", got {device!r}, {UNUSABLE[chosen.type]}')
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InvalidParameterError(f'device {device!r} asks for CUDA, but torch sees no CUDA device; use "auto"')
-    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        last = torch.cuda.device_count() - 1
-        raise InvalidParameterError(f'device must be "cuda:{last}" or below here, got {device!r}')
-    return chosen
-
-
-def device_of_worker(device: str, number: int) -> str:
-    """The device of a worker by its number: for "auto" and "cuda", workers take several CUDA devices in turn."""
-    several = torch.cuda.device_count() if device in ("auto", "cuda") else 0
-    return f"cuda:{number % several}" if several > 1 else device

@@ -84,7 +84,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
     time_limit : float, optional
         Seconds after which the best tree so far is returned.
     device : str
-        "auto" takes CUDA where there is a device.
+        "auto" takes CUDA where there is a device and the table is large enough that it is faster there: rows times
+        starts (of a tree of rules the rows alone) above 7,000 for each core of the processor. Or "cpu", "cuda",
+        "cuda:1".
     dtype : {"float64", "float32"}
         Precision of the arithmetic.
     random_state : int, optional
@@ -229,8 +231,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
         does not change the likelihood.
         """
         # these load torch: here, so that the class can be named without it, and before the time limit starts
+        from softsurv.estimators.soft.devices import choose_device
         from softsurv.estimators.soft.hard_start import start_tree
-        from softsurv.estimators.soft.parameters import SoftParameters, choose_device
+        from softsurv.estimators.soft.parameters import SoftParameters
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
         from softsurv.estimators.soft.warm_up import ready
         from softsurv.soft.parallel import Machine, one_core_each
@@ -246,9 +249,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         look_before_fitting(*raw.X.shape, budget)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
-            machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
             rules = parameters.has_rules and (raw.cause is not None or not nothing_open)
+            # rules are sought on the processor, for which a device waits
+            device = choose_device(self.device, data.n * (1 if rules else parameters.n_starts), workers)
+            machine = Machine(device, parameters.torch_dtype, budget, workers)
             encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
             make = rule_tree if rules else dense_tree
             made = make(Order(parameters, data, encoder, tuple(encoded), start, machine))
