@@ -38,19 +38,19 @@ MAX_HALVINGS = 25
 """A step 3e-8 of the first trial or less: rounding, not the model, is what it meets there."""
 
 ALONE = AT_ONCE = 1
-"""Rounds that are taken one by one before some are recorded, and rounds in a record. A minimisation takes 30 to 110
-rounds or hardly any, and each one is recorded anew: to record costs rounds by operators, to replay one at a time does
-not, as a device needs longer for a round than the host to ask for it."""
+"""Rounds that are taken one by one before some are recorded, and rounds in a record. A minimisation takes some
+tens of rounds or hardly any, and each one is recorded anew: to record costs rounds by operators, to replay one at a
+time does not, as a device needs longer for a round than the host to ask for it."""
 
 NARROWER, NARROWER_IF_SMALL = 0.5, 0.25
 """Share of a stack's trees up to which it is narrowed where its rounds are recorded: of large tables, of small ones.
 
-A narrower stack is recorded anew, which costs as much as forty replays of small tables: these take their time from the
+A narrower stack is recorded anew, which costs as much as many replays of small tables: these take their time from the
 number of kernels, not from that of the trees."""
 
 SMALL = 2**23
-"""Entries of the largest table of a stack up to which it is small. Half of a table of this size saves a fast device
-0.3 milliseconds a round, in the thirty rounds of a minimisation about what a record costs."""
+"""Entries of the largest table of a stack up to which it is small. What half of such a table saves a fast device in the
+rounds of a minimisation is about what a record costs, by its bandwidth; this has not been timed."""
 
 MATRIX_BYTES = 2**30
 """Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
