@@ -42,15 +42,9 @@ ALONE = AT_ONCE = 1
 tens of rounds or hardly any, and each one is recorded anew: to record costs rounds by operators, to replay one at a
 time does not, as a device needs longer for a round than the host to ask for it."""
 
-NARROWER, NARROWER_IF_SMALL = 0.5, 0.25
-"""Share of a stack's trees up to which it is narrowed where its rounds are recorded: of large tables, of small ones.
-
-A narrower stack is recorded anew, which costs as much as many replays of small tables: these take their time from the
-number of kernels, not from that of the trees."""
-
-SMALL = 2**23
-"""Entries of the largest table of a stack up to which it is small. What half of such a table saves a fast device in the
-rounds of a minimisation is about what a record costs, by its bandwidth; this has not been timed."""
+NARROWER = 0.25
+"""Share of a stack's trees up to which it is narrowed where its rounds are recorded. A narrower stack is recorded anew,
+which costs as much as many replays: these take their time from the number of kernels, not from that of the trees."""
 
 MATRIX_BYTES = 2**30
 """Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
@@ -75,10 +69,6 @@ class BfgsSettings:
 @runtime_checkable
 class ByNode(Protocol):
     """A function whose rounds may be compiled as a whole."""
-
-    @property
-    def cells(self) -> int:
-        """Entries of its largest table, of all trees."""
 
     def compiled_rounds(self) -> Rounds | None:
         """Them, or None where operators of torch are to be taken."""
@@ -217,8 +207,11 @@ def _round_by_round(
     settings: BfgsSettings,
     budget: StopSignal | None,
 ) -> Minimum:
-    """The same by operators, recorded where the device records. A tree leaves as soon as the host knows that it has
-    stopped; while rounds are recorded the stack is narrowed in steps, see :data:`NARROWER`."""
+    """The same by operators, which are recorded where the device can.
+
+    A tree leaves as soon as the host knows that it has stopped. While rounds are recorded the stack is narrowed in
+    steps instead, see :data:`NARROWER`.
+    """
     ended, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     trees: Tensor | slice = slice(None)
     watch = Watch(late=runs_ahead(ended))
@@ -226,7 +219,7 @@ def _round_by_round(
     while not (budget is not None and budget.exhausted):
         moving = watch(state.moving)
         left = None if moving is None else torch.nonzero(moving)[:, 0]
-        most = _narrower(function) * len(state.f) if take_rounds.recorded else len(state.f) - 1
+        most = NARROWER * len(state.f) if take_rounds.recorded else len(state.f) - 1
         if left is not None and (len(left) == 0 or len(left) <= most):
             ended[trees], loss[trees] = state.x, state.f
             if len(left) == 0:
@@ -239,12 +232,6 @@ def _round_by_round(
         take_rounds()
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
-
-
-def _narrower(function: Function) -> float:
-    """The share of its trees up to which a recorded stack is narrowed."""
-    is_small = not isinstance(function, ByNode) or function.cells <= SMALL
-    return NARROWER_IF_SMALL if is_small else NARROWER
 
 
 def _rounds_of(

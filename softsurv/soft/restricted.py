@@ -53,11 +53,6 @@ class OverLeaves:
         """The objective of some trees."""
         return OverLeaves(self.objective.take(trees), taken(self.reach, trees), self.level)
 
-    @property
-    def cells(self) -> int:
-        """Entries of its largest table, of all trees."""
-        return self.reach.numel()
-
     def value_and_gradient(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the leaves (M, L, Q + K)."""
         return self.objective.leaf_value_and_gradient(leaves, self.reach)
@@ -80,11 +75,6 @@ class OverBranches:
         """The objective of some trees."""
         fixed = (taken(value, trees) for value in (self.leaf_loss, self.mass, self.free))
         return OverBranches(self.objective.take(trees), *fixed)
-
-    @property
-    def cells(self) -> int:
-        """Entries of its largest table, of all trees."""
-        return self.leaf_loss.numel()
 
     def value_and_gradient(self, routing: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the routing (M, B, Q)."""

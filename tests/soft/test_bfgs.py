@@ -19,7 +19,6 @@ from softsurv.soft.bfgs import ALONE, AT_ONCE, BfgsSettings, minimise_dense, sol
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.replay import recording
-from softsurv.soft.restricted import OverLeaves
 from softsurv.soft.watch import never_waiting
 from softsurv.stopping import StopSignal
 
@@ -165,7 +164,7 @@ def test_where_each_look_is_late_a_tree_stays_one_round(tools):
 
 def test_recorded_rounds_end_where_others_do_and_are_recorded_anew_for_few_trees(tools, monkeypatch):
     objective, start, settings = uneven(tools)
-    monkeypatch.setattr(bfgs, "NARROWER_IF_SMALL", 0.7)
+    monkeypatch.setattr(bfgs, "NARROWER", 0.7)
     with never_waiting(), rounds_taken(bfgs) as by_operators:
         expected = minimise_dense(objective, start, settings)
     recorder = Recorder()
@@ -186,11 +185,3 @@ def test_a_minimisation_that_ends_at_once_records_nothing(tools):
     with never_waiting(), operators_alone(), recording(recorder):
         minimise_dense(objective, end, replace(settings, accuracy=1.0))
     assert not recorder.made
-
-
-def test_large_tables_are_narrowed_sooner(tools):
-    objective, (routing, leaves), _ = uneven(tools)
-    few = OverLeaves(objective, objective.reach(routing))
-    assert few.cells == len(leaves) * leaves.shape[1] * objective.problem.design.shape[1]
-    many = replace(few, reach=few.reach.new_empty(1, 1, 1).expand(1, 1, bfgs.SMALL + 1))
-    assert bfgs._narrower(few) < bfgs._narrower(many)
