@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -37,6 +39,27 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         return dispatcher
 
     return compile_later
+
+
+def kept_as(digest: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """As `njit`, for a function that is kept on disk under a name that ends in ``digest``, that of its sources.
+
+    Numba compiles a function again when its own file changes, but not when a function that it calls does.
+    """
+
+    def compile_later(function: Callable[..., Any]) -> Any:
+        function.__qualname__ = f"{function.__name__}_{digest}"
+        return njit(cache=True, **options)(function)
+
+    return compile_later
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """Ten hex digits that change with the content of files."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:10]
 
 
 class KernelCache(FunctionCache):

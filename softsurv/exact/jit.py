@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from softsurv.exact.parts import part
-from softsurv.kernel_cache import njit
+from softsurv.kernel_cache import digest_of, kept_as, njit
+from softsurv.kernel_parts import NO_WRAPPERS, part
 
 logger = logging.getLogger("softsurv")
 
@@ -29,10 +28,6 @@ the time; so a kernel may not make arrays. Infinities are used, NaN never is; a 
 
 Reordered sums are harmless: the sums are exact (`problem.round_to_grid`).
 """
-
-
-NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of functions that only compiled code calls: wrappers for Python would double the compilation."""
 
 INNER: dict[str, Any] = FAST | NO_WRAPPERS
 
@@ -58,18 +53,8 @@ FUSE: dict[str, Any] = {"fastmath": {"contract"}}
 
 
 def array_entry(*files: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile functions that make arrays and are called from Python.
-
-    Numba compiles one again when its own file changes, but not when a function that it calls does: so its name on disk
-    holds a digest of the ``files`` whose code ends up in it.
-    """
-    digest = source_digest(files)
-
-    def compiled(function: Callable[..., Any]) -> Any:
-        function.__qualname__ = f"{function.__name__}_{digest}"
-        return njit(**(ARRAYS | {"cache": True}))(function)
-
-    return compiled
+    """Compile functions that make arrays and are called from Python; ``files`` are those whose code ends up in them."""
+    return kept_as(source_digest(files), **ARRAYS)
 
 
 def array_kernel(function: Callable[..., Any]) -> Any:
@@ -114,7 +99,4 @@ def is_on_disk(function: Any) -> bool:
 
 def source_digest(names: Iterable[str]) -> str:
     """Ten hex digits that change with the source of files of this folder, such as "jit.py" or "kernels/cache.py"."""
-    digest = hashlib.sha256()
-    for name in sorted(names):
-        digest.update((Path(__file__).parent / name).read_bytes())
-    return digest.hexdigest()[:10]
+    return digest_of(Path(__file__).parent / name for name in names)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop, loop_part
 from softsurv.soft.step_kernels import inner
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(error_model="numpy", fastmath={"contract", "reassoc"})
 def advance(state, trial, value, gradient, limits):
     """Take the trial (D,) of every moving tree, or shorten its step, in place.
 
@@ -25,7 +25,7 @@ def advance(state, trial, value, gradient, limits):
             advance_tree(state, m, trial[m], value[m], gradient[m], limits, room)
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
 def advance_tree(state, m, trial, value, gradient, limits, room):
     """The same for one tree; ``room`` is for three vectors (D,)."""
     x, f, g, inverse, direction, step, tries, taken, moving = state
@@ -50,7 +50,7 @@ def advance_tree(state, m, trial, value, gradient, limits, room):
     moving[m] = not (small or flat or taken[m] >= max_iterations)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no fastmath: NaN and infinity occur
+@loop_part(error_model="numpy")  # no fastmath: NaN and infinity occur
 def shortened(rise, promised):
     """Minimum of the parabola through the value, its slope and the failed trial, within [0.1, 0.5] of the step."""
     if not np.isfinite(rise):
@@ -58,7 +58,7 @@ def shortened(rise, promised):
     return min(max(-0.5 * promised / max(rise - promised, 1e-300), 0.1), 0.5)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
 def learn(inverse, s, y, turned, least):
     """Update an inverse Hessian (D, D) by a step and its change of gradient, where its curvature is positive."""
     curvature = inner(s, y)

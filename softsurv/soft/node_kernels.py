@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
 from softsurv.numerics import LOG_SHAPE_LIMIT
 from softsurv.soft.dense_kernels import advance_tree
+from softsurv.soft.jit import loop, loop_part
 from softsurv.soft.packed_rows import add_linear, add_products, packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds, route_block
 from softsurv.soft.step_kernels import inner
@@ -22,7 +22,7 @@ GIVEN, LOG_LINEAR, SUMS = 0, 1, 2
 """Baselines: without a parameter; exp(shape) y; sums of increasing functions of time."""
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def rows_by_node(weight, order, begin):
     """Fill ``order`` with the rows that have weight (S, w, N), node by node; those of a node start at ``begin``."""
     filled = 0
@@ -38,7 +38,7 @@ def rows_by_node(weight, order, begin):
     begin[weight.shape[0]] = filled
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradient, scratch):
     """Loss of a block of rows in a leaf with the parameters ``point`` (Q + K,); its gradient is added.
 
@@ -88,7 +88,7 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop(error_model="numpy", fastmath={"contract"})
 def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reach, well):
     """Up to so many rounds of every moving tree over its leaves, in place.
 
@@ -135,7 +135,7 @@ def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reac
                 break
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def next_trial(state, m, trial):
     """Fill the point (D,) that a tree tries next."""
     x, direction, step = state[0], state[4], state[5]
@@ -143,7 +143,7 @@ def next_trial(state, m, trial):
         trial[i] = x[m, i] + step[m] * direction[m, i]
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def add_penalty(point, curvature, centre, gradient):
     """Quadratic penalty of some parameters; its gradient is added."""
     value = 0.0
@@ -154,7 +154,7 @@ def add_penalty(point, curvature, centre, gradient):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def subtree_value(point, numbers, x, leaf_loss, mass, begin, end, gradient, scratch):
     """Expected loss of the rows of a subtree, whose branch nodes have these numbers; the gradient is added.
 
@@ -178,7 +178,7 @@ def subtree_value(point, numbers, x, leaf_loss, mass, begin, end, gradient, scra
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop(error_model="numpy", fastmath={"contract"})
 def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvature):
     """Up to so many rounds of every moving tree over its free branch nodes from a level on, in place.
 
@@ -232,7 +232,7 @@ def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvatur
                 break
 
 
-@njit(nogil=True, error_model="numpy")
+@loop_part(error_model="numpy")
 def number_below(node, tops, numbers):
     """Fill the numbers of the branch nodes of a subtree, in its own heap order, among all of its level and below."""
     for k in range(numbers.size):

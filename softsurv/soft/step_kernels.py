@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop, loop_part
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
 def inner(a, b):
     """Inner product of two vectors."""
     total = 0.0
@@ -20,7 +20,7 @@ def inner(a, b):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(error_model="numpy", fastmath={"contract", "reassoc"})
 def move(table, slot, place, x, gradient, scaled, accepted, curvature):
     """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive.
 
@@ -32,7 +32,7 @@ def move(table, slot, place, x, gradient, scaled, accepted, curvature):
             slot[at, 0] = move_tree(table[at], slot[at, 0], x[m], gradient[m], scaled[m], curvature)
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
 def move_tree(rows, at, x, gradient, scaled, curvature):
     """The same for the table and the next slot of one tree; returns the new next slot."""
     k = (len(rows) - 3) // 3
@@ -51,7 +51,7 @@ def move_tree(rows, at, x, gradient, scaled, curvature):
     return (at + 1) % k if kept else at
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(error_model="numpy", fastmath={"contract", "reassoc"})
 def descend(table, slot, place, direction, slope):
     """The direction -H g (m, D) of every tree and its slope (m,); -P g where rounding makes -H g go uphill."""
     k = (table.shape[1] - 3) // 3
@@ -60,7 +60,7 @@ def descend(table, slot, place, direction, slope):
         slope[m] = descend_tree(table[place[m]], slot[place[m], 0], direction[m], room)
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
 def descend_tree(rows, first, direction, room):
     """The same for one tree's rows, whose oldest pair lies in slot ``first``; ``room`` is of (4, k) and (2, k, k)."""
     (u, v, steps, scaled), (lower, curved), k = room[0], room[1], (len(rows) - 3) // 3
@@ -103,7 +103,7 @@ def descend_tree(rows, first, direction, room):
     return slope
 
 
-@njit(nogil=True, error_model="numpy")  # no fastmath: NaN and infinity occur
+@loop_part(error_model="numpy")  # no fastmath: NaN and infinity occur
 def advance_tree(state, m, trial, value, gradient, scaled, limits, room):
     """Take a tree's trial (D,) or shorten its step, in place: `softsurv.soft.optimisers` for one tree.
 

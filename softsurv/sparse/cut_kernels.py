@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop, loop_part
 from softsurv.sparse.kernels import gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
 """Bins of a score by which directions are compared, and their range about its mean, in standard deviations."""
 
 
-@njit(nogil=True)
+@loop_part()
 def totals(sums, size):
     """Sums (k,) and size of all rows, added up one row after the other."""
     total, all_size = np.zeros(sums.shape[1]), 0.0
@@ -22,7 +22,7 @@ def totals(sums, size):
     return total, all_size
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     """Gain of each cut along a score.
 
@@ -68,7 +68,7 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     return gains, best
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def best_cuts(columns, values, order, place, sums, size, least, penalty, close, causes):
     """Gain of the best cut of each of some columns, whose order is known.
 
@@ -122,7 +122,7 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
     return best
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
     """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop, loop_part
 from softsurv.soft.node_kernels import leaf_block
 from softsurv.soft.packed_rows import packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.soft.step_kernels import advance_tree, inner
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop(error_model="numpy", fastmath={"contract"})
 def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass, leaf, penalties, metric):
     """Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
 
@@ -74,7 +74,7 @@ def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass,
                 break
 
 
-@njit(nogil=True, error_model="numpy")
+@loop_part(error_model="numpy")
 def rows_by_leaf(mass, leaf, order, begin):
     """Fill ``order`` with the rows that have weight, leaf by leaf; those of a leaf begin at ``begin`` (L + 1,)."""
     begin[:] = 0
@@ -92,7 +92,7 @@ def rows_by_leaf(mass, leaf, order, begin):
     begin[0] = 0
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@loop_part(error_model="numpy", fastmath={"contract"})
 def next_step(m, g, columns, gradient, metric, out, room):
     """Fill the metric's step (D,) of a gradient (D,); ``room`` (Q + K,) is for scratch.
 

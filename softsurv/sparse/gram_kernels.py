@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(error_model="numpy", fastmath={"contract", "reassoc"})
 def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, out):
     """Add the curvature of every row to that of its leaf, ``out`` (M, L, R, R).
 

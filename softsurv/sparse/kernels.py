@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.kernel_cache import njit
+from softsurv.soft.jit import loop, loop_part
 
 N_SUMS = 5
 """Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
@@ -21,7 +21,7 @@ def causes_of(sums: FloatArray) -> tuple[int, ...]:
     return tuple(range(0, max(sums.shape[1], N_SUMS), N_SUMS))
 
 
-@njit(cache=True, nogil=True)
+@loop_part()
 def leaf_gain(g0, g1, h00, h01, h11, penalty):
     """Gain of a leaf by its correction, to second order."""
     a, c = h00 + penalty, h11 + penalty
@@ -31,7 +31,7 @@ def leaf_gain(g0, g1, h00, h01, h11, penalty):
     return 0.5 * (c * g0 * g0 - 2.0 * h01 * g0 * g1 + a * g1 * g1) / determinant
 
 
-@njit(cache=True, nogil=True, inline="always")
+@loop(inline="always")
 def gain_of(sums, penalty, causes):
     """`leaf_gain` of a vector of sums (5 K, ...), added up over the causes."""
     gain = 0.0
@@ -41,7 +41,7 @@ def gain_of(sums, penalty, causes):
     return gain
 
 
-@njit(cache=True, nogil=True, inline="always")
+@loop_part(inline="always")
 def rest_gain(total, low, penalty, causes):
     """`gain_of` of the difference ``total - low``."""
     gain = 0.0
@@ -58,7 +58,7 @@ def rest_gain(total, low, penalty, causes):
     return gain
 
 
-@njit(cache=True, nogil=True)
+@loop_part()
 def histogram_pair(first, second, n_first, n_second, rows, sums, size, out, causes):
     """Sums (and sizes) of the rows in each pair of bins, cumulated over both: out (n_first, n_second, 5 K + 1)."""
     n_sums = N_SUMS * len(causes)
@@ -78,7 +78,7 @@ def histogram_pair(first, second, n_first, n_second, rows, sums, size, out, caus
                 out[a, b, k] += out[a - 1, b, k]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     """Best gains with each root cut and one further cut in either side.
 
@@ -139,7 +139,7 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     return gain, inner, cut
 
 
-@njit(cache=True, nogil=True)
+@loop_part()
 def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner, cut, causes):
     """The part of `best_trees` that cuts one feature twice, and the plain gains of its cuts."""
     n_sums = N_SUMS * len(causes)

@@ -4,8 +4,8 @@ import numpy as np
 
 from softsurv.exact.entries import entry
 from softsurv.exact.jit import FAST
-from softsurv.exact.parts import Part, part
 from softsurv.kernel_cache import njit
+from softsurv.kernel_parts import Part, part
 
 OPTIONS = {name: value for name, value in FAST.items() if name != "cache"}
 

@@ -1,7 +1,7 @@
 """Functions that only compiled code calls: they become machine code once, within their callers.
 
 Numba compiles every function to machine code by itself, together with all functions that it calls, and again within
-each caller. The engine has sixty functions in chains of five calls, so most of the time went into code that never runs.
+each caller. With sixty functions in chains of five calls most of the time goes into code that never runs.
 A part is only translated to LLVM's language and kept. The function that Python calls, or that is called through its
 address, is linked with all of its parts, and LLVM compiles the whole once.
 """
@@ -16,6 +16,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 from softsurv.kernel_cache import njit
+
+NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: wrappers for Python would double the compilation."""
 
 
 class Part(JITCodeLibrary):
