@@ -12,7 +12,7 @@ import numpy as np
 from softsurv.soft.jit import loop, loop_part
 from softsurv.soft.packed_rows import add_linear, add_products, packed
 from softsurv.soft.row_kernels import BLOCK
-from softsurv.soft.step_kernels import inner
+from softsurv.soft.step_kernels import inner, largest
 from softsurv.soft.vector_math import exponential, log_one_plus
 
 
@@ -39,7 +39,7 @@ def newton(design, mass, labels, penalty, weights, value, size, moving, limits, 
         packed(design[k // per_group], order, count, x)
         for _ in range(rounds):
             slopes(x, share[:count], wanted[:count], penalty[k], weights[k], gradient, curvature, scratch)
-            moving[k] = np.abs(gradient).max() > tolerance and size[k] > least_step
+            moving[k] = largest(gradient) > tolerance and size[k] > least_step
             if not moving[k]:
                 break
             for i in range(columns):

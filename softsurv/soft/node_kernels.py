@@ -82,7 +82,10 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
             if abs(point[columns + k]) < LOG_SHAPE_LIMIT:
                 by_value = weight[k] * inner(time[k, first:last], slope)
                 if baseline == LOG_LINEAR:
-                    gradient[columns] += by_value + up.sum()
+                    total = 0.0
+                    for i in range(n):
+                        total += up[i]
+                    gradient[columns] += by_value + total
                 else:
                     gradient[columns + k] += by_value + weight[k] * inner(time[kinds + k, first:last], up)
     return value
@@ -191,7 +194,8 @@ def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvatur
     order, begin, numbers = np.empty(rows, np.int64), np.empty(tops + 1, np.int64), np.empty(nodes, np.int64)
     features, loss, weight = np.empty((columns, rows)), np.empty((width, rows)), np.empty((1, rows))
     trial, gradient = np.empty((tops * nodes, columns)), np.empty((tops * nodes, columns))
-    room, origin = (np.empty(x.shape[1]), np.empty(x.shape[1]), np.empty(x.shape[1])), np.zeros(columns)
+    room, origin = (np.empty(x.shape[1]), np.empty(x.shape[1]), np.empty(x.shape[1])), np.empty(columns)
+    origin[:] = 0.0
     scratch = (
         np.empty((nodes, BLOCK)), np.empty((1, BLOCK)), np.empty((nodes + width, BLOCK)),
         np.empty((nodes + width, BLOCK)), np.empty((nodes, BLOCK)), np.empty((nodes, BLOCK)), np.empty((nodes, BLOCK)),
@@ -206,7 +210,9 @@ def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvatur
             packed_columns(leaf_loss[m, node], order[here], count, loss[:, here])
             packed_columns(mass[m, node], order[here], count, weight[:, here])
         fixed = 0.0
-        trial.ravel()[:] = x[m]
+        flat = trial.ravel()
+        for i in range(flat.size):
+            flat[i] = x[m, i]
         for node in range(tops):
             if not free[m, node]:
                 number_below(node, tops, numbers)
@@ -216,7 +222,7 @@ def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvatur
                 for k in range(nodes):
                     fixed += add_penalty(trial[numbers[k]], curvature[m], origin, gradient[numbers[k]])
         for _ in range(rounds):
-            next_trial(state, m, trial.ravel())
+            next_trial(state, m, flat)
             value = fixed
             gradient[:] = 0.0
             for node in range(tops):
@@ -227,7 +233,7 @@ def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvatur
                     )
                     for k in range(nodes):
                         value += add_penalty(trial[numbers[k]], curvature[m], origin, gradient[numbers[k]])
-            advance_tree(state, m, trial.ravel(), value, gradient.ravel(), limits, room)
+            advance_tree(state, m, flat, value, gradient.ravel(), limits, room)
             if not moving[m]:
                 break
 

@@ -14,7 +14,8 @@ SCORE_BINS, SCORE_RANGE = 64, 2.6
 @loop_part()
 def totals(sums, size):
     """Sums (k,) and size of all rows, added up one row after the other."""
-    total, all_size = np.zeros(sums.shape[1]), 0.0
+    total, all_size = np.empty(sums.shape[1]), 0.0
+    total[:] = 0.0
     for i in range(len(sums)):
         for j in range(len(total)):
             total[j] += sums[i, j]
@@ -48,7 +49,8 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
         The largest; -inf where no cut is allowed.
     """
     n, k = sums.shape
-    (total, all_size), low = totals(sums, size), np.zeros(k)
+    (total, all_size), low = totals(sums, size), np.empty(k)
+    low[:] = 0.0
     low_size, best, gains = 0.0, -np.inf, np.empty(max(n - 1, 0))
     for t in range(n - 1):
         i = order[t]
@@ -93,7 +95,8 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
     """
     k = sums.shape[1]
     (total, all_size), low = totals(sums, size), np.empty(k)
-    best = np.full((len(columns), 2), -np.inf)
+    best = np.empty((len(columns), 2))
+    best[:] = -np.inf
     for c in range(len(columns)):
         value, sorted_ = values[columns[c]], order[columns[c]]
         first, last = 0, len(sorted_) - 1

@@ -19,7 +19,8 @@ def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, o
     """
     (trees, rows), columns, n_shape, size = mass.shape, design.shape[2], rise.shape[1], out.shape[2]
     per_group = trees // len(design)
-    row, share = np.zeros(size), np.empty(n_shape)
+    row, share = np.empty(size), np.empty(n_shape)
+    row[:] = 0.0
     for m in range(trees):
         g = m // per_group
         for i in range(rows):
@@ -27,7 +28,8 @@ def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, o
             if weight <= 0.0:
                 continue
             table = out[m, leaf[m, i]]
-            row[:columns] = design[g, i]
+            for j in range(columns):  # a slice of an array would take a second to compile
+                row[j] = design[g, i, j]
             steep = 0.0
             for j in range(n_shape):
                 row[columns + j] = weights[m, j] * rise[g, j, i]

@@ -109,16 +109,15 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     p, c, n_sums = len(n_codes), 0, N_SUMS * len(causes)
     for f in range(p):  # n_codes.max() would take a second to compile
         c = max(c, n_codes[f])
-    gain = np.full((p, c, 2), -np.inf)
-    inner = np.full((p, c, 2), -np.inf)
-    cut = np.full((p, c, 2, 2), -1, np.int64)
-    table = np.zeros((c, c, n_sums + 1))
-    part = np.zeros((4, n_sums + 1))
+    gain, inner, cut = np.empty((p, c, 2)), np.empty((p, c, 2)), np.empty((p, c, 2, 2), np.int64)
+    gain[:], inner[:], cut[:] = -np.inf, -np.inf, -1
+    table, below, part = np.empty((c, c, n_sums + 1)), np.empty((c + 1, n_sums + 1)), np.empty((4, n_sums + 1))
     for f in range(p):
         for s in range(p):
             if s == f:
                 # both cuts on one feature: the table of the pair would be diagonal, and one histogram is enough
-                one_feature(codes[f], n_codes[f], rows, sums, size, least, penalty, f, gain, inner, cut, causes)
+                add_up(codes[f], n_codes[f], rows, sums, size, below)
+                one_feature(below, n_codes[f], least, penalty, f, gain, inner, cut, part, causes)
                 continue
             nf, ns = n_codes[f], n_codes[s]
             histogram_pair(codes[f], codes[s], nf, ns, rows, sums, size, table, causes)
@@ -140,31 +139,45 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
 
 
 @loop_part()
-def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner, cut, causes):
-    """The part of `best_trees` that cuts one feature twice, and the plain gains of its cuts."""
-    n_sums = N_SUMS * len(causes)
-    total = np.zeros((n_codes + 1, n_sums + 1))  # sums of the rows below each code
+def add_up(code, n_codes, rows, sums, size, below):
+    """Sums and size of the rows below each code, ``below`` (C + 1, 5 K + 1)."""
+    below[:] = 0.0
+    last = below.shape[1] - 1
     for i in rows:
-        for k in range(n_sums):
-            total[code[i] + 1, k] += sums[i, k]
-        total[code[i] + 1, n_sums] += size[i]
+        for k in range(last):
+            below[code[i] + 1, k] += sums[i, k]
+        below[code[i] + 1, last] += size[i]
     for a in range(n_codes):
-        for k in range(n_sums + 1):
-            total[a + 1, k] += total[a, k]
+        for k in range(last + 1):
+            below[a + 1, k] += below[a, k]
+
+
+@loop_part()
+def one_feature(below, n_codes, least, penalty, f, gain, inner, cut, part, causes):
+    """The part of `best_trees` that cuts one feature twice, and the plain gains of its cuts."""
+    low, high, last = part[0], part[1], part.shape[1] - 1
     for a in range(n_codes - 1):
-        left, right = total[a + 1], total[n_codes] - total[a + 1]
-        if left[n_sums] < least or right[n_sums] < least:
+        both_sides(below, 0, a + 1, n_codes, low, high)
+        if low[last] < least or high[last] < least:
             continue
-        gain[f, a, 0], gain[f, a, 1] = gain_of(left, penalty, causes), gain_of(right, penalty, causes)
+        gain[f, a, 0], gain[f, a, 1] = gain_of(low, penalty, causes), gain_of(high, penalty, causes)
         for b in range(n_codes - 1):
             if b == a:
                 continue
             side = 0 if b < a else 1
-            low = total[b + 1] if side == 0 else total[b + 1] - total[a + 1]
-            high = total[a + 1] - total[b + 1] if side == 0 else total[n_codes] - total[b + 1]
-            if low[n_sums] < least or high[n_sums] < least:
+            first, end = (0, a + 1) if side == 0 else (a + 1, n_codes)
+            both_sides(below, first, b + 1, end, low, high)
+            if low[last] < least or high[last] < least:
                 continue
             value = gain_of(low, penalty, causes) + gain_of(high, penalty, causes)
             if value > inner[f, a, side]:
                 inner[f, a, side] = value
                 cut[f, a, side, 0], cut[f, a, side, 1] = f, b
+
+
+@loop_part()
+def both_sides(below, first, middle, end, low, high):
+    """Sums (5 K + 1,) of the codes from ``first`` up to ``middle``, and from there up to ``end``."""
+    for k in range(low.size):
+        low[k] = below[middle, k] - below[first, k]
+        high[k] = below[end, k] - below[middle, k]
