@@ -12,14 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.clamps import EXP_LIMIT
+
 if hasattr(os, "register_at_fork"):  # threads of the parent are not in a forked child, which would wait for them
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
-
-EXP_LIMIT = 30.0
-"""Above this the exponential goes on as its tangent: e^30 = 1e13 cumulative hazard is past any data."""
-
-LOG_SHAPE_LIMIT = 20.0
-"""Log shapes are clamped to +-20: a slope of 5e8 in standardised log time is a step function already."""
 
 SQUARES_UP_TO = 1e150
 """Values up to here have finite squares and sums of squares."""

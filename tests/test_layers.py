@@ -10,7 +10,7 @@ import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"arrays", "errors", "results", "numerics", "roots", "stopping", "files", "kernel_cache"},
+    {"arrays", "errors", "results", "clamps", "numerics", "roots", "stopping", "files", "kernel_cache", "kernel_parts"},
     {"nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
@@ -26,6 +26,8 @@ NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
     ("stopping", "results"),  # why to stop is a Status
+    ("numerics", "clamps"),
+    ("kernel_parts", "kernel_cache"),
     ("cli", "commands"),
     ("__main__", "cli"),
     ("commands", "cli"),

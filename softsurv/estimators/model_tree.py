@@ -16,7 +16,7 @@ from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
 from softsurv.estimators.soft.training import Made, fitted_tree
 from softsurv.estimators.soft.tree import encoded_rows
-from softsurv.estimators.soft.warm_up import ready_to_fit_leaves
+from softsurv.estimators.soft.warm_up import LEAVES
 from softsurv.exact.compile import ready
 from softsurv.exact.objectives import corrections
 from softsurv.exact.problem import MAX_DEPTH
@@ -180,8 +180,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         """
         family = self._checked_family()
         deep, recursive = self.max_depth > 2, self.max_depth > 3
-        ready(corrections.TASK, deep=deep, recursive=recursive, meanwhile=ready_to_fit_leaves)
-        ready_to_fit_leaves()  # if nothing of the search had to be compiled
+        ready(corrections.TASK, deep=deep, recursive=recursive, also=LEAVES)
         # two: a Ctrl-C that ends the search does not end the fit of the leaves
         budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}

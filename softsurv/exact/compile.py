@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 
 from softsurv.exact.base_cases import bits, lanes, plain, sums
 from softsurv.exact.cuts import node
-from softsurv.exact.entries import Entry, make_ready
+from softsurv.exact.entries import Compiled, Entry, make_ready
 from softsurv.exact.joint import kernels as joint
 from softsurv.exact.kernels import grouping, listing, recursion, root
 from softsurv.exact.problem import Calls
@@ -58,6 +58,7 @@ def ready(
     leaf_points: Callable[..., None] | None = None,
     stop: StopSignal | None = None,
     meanwhile: Callable[[], object] | None = None,
+    also: Sequence[Compiled] = (),
 ) -> Calls:
     """Addresses of what a search calls, compiled or read from disk; says on the logger ``softsurv`` what it compiles.
 
@@ -79,12 +80,15 @@ def ready(
         Its clock does not count the time that this takes.
     meanwhile : callable, optional
         Called while a second process compiles: other work that the caller waits for.
+    also : sequence of Compiled
+        What else the caller needs.
     """
     in_lanes = in_lanes and base == "sums"
     asked = task, base, deep, recursive, in_lanes, leaf_points
     if asked in _known:
+        make_ready(also, f"the exact search for {task.name!r}", stop)
         return _known[asked]
-    calls = _known[asked] = _made_ready(*asked, stop, meanwhile)
+    calls = _known[asked] = _made_ready(*asked, stop, meanwhile, also)
     return calls
 
 
@@ -101,11 +105,12 @@ def _made_ready(
     leaf_points: Callable[..., None] | None,
     stop: StopSignal | None,
     meanwhile: Callable[[], object] | None,
+    more: Sequence[Compiled],
 ) -> Calls:
     if base == CUTS:
         entries = {"price": price_of(task), "search_cuts": node.search_cuts}
         with heard_at_once():
-            make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
+            make_ready([*entries.values(), *more], f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
     also = [grouping.group]  # later fits call it; this one has prepared its rows already
@@ -119,7 +124,7 @@ def _made_ready(
         entries["leaf_points"] = points_of(leaf_points)
         also.append(listing.front)
     with heard_at_once():
-        make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
+        make_ready([*more, *entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
     return Calls(**{name: one.address for name, one in entries.items()})
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba.core import types
@@ -40,6 +40,27 @@ _one_compiles = threading.Lock()
 """Held while entries are compiled: another thread waits for them, and does not compile them again."""
 
 IN_C: dict[Any, Any] = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
+
+
+class Compiled(Protocol):
+    """What is compiled once on a machine: an `Entry`, or a loop of soft trees."""
+
+    title: str
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether this process has it already."""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether an earlier process kept it."""
+
+    @property
+    def place(self) -> str | None:
+        """Name, "module:name", by which another process finds it. None if it cannot be found or kept on disk."""
+
+    def compile(self) -> None:
+        """Compile it, or read it from disk."""
 
 
 class Entry:
@@ -82,6 +103,10 @@ class Entry:
     def address(self) -> int:
         """Address of the machine code."""
         return int(self._compiled.address)
+
+    def compile(self) -> None:
+        """Compile it, or read it from disk."""
+        self.address  # noqa: B018
 
     @cached_property
     def _callable(self) -> Any:
@@ -143,7 +168,7 @@ def engine_digest() -> str:
 
 
 def make_ready(
-    entries: Iterable[Entry],
+    entries: Iterable[Compiled],
     what: str,
     stop: StopSignal | None = None,
     meanwhile: Callable[[], object] | None = None,
@@ -161,11 +186,11 @@ def make_ready(
         missing = [one for one in waiting if not one.is_on_disk]
         for one in waiting:
             if one not in missing:
-                one.address  # noqa: B018  reads
+                one.compile()  # reads
         _compile(missing, what, meanwhile)
 
 
-def _compile(missing: list[Entry], what: str, meanwhile: Callable[[], object] | None) -> None:
+def _compile(missing: list[Compiled], what: str, meanwhile: Callable[[], object] | None) -> None:
     """Compile entries, with the help of a second process where there are several and the disk keeps them."""
     place_of = {one: one.place for one in missing}
     shared = [place for place in place_of.values() if place is not None]
@@ -175,4 +200,4 @@ def _compile(missing: list[Entry], what: str, meanwhile: Callable[[], object] | 
         for said, one in enumerate(helper.in_turn(missing, place_of.__getitem__), 1):
             logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, said, len(missing), one.title)
             helper.wait_for(place_of[one])
-            one.address  # noqa: B018  compiles, or reads what the helper compiled
+            one.compile()  # or reads what the helper compiled

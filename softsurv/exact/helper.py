@@ -44,8 +44,8 @@ class Helper:
     Parameters
     ----------
     names : iterable of str
-        Entries as "module:name", in the order in which this process will compile them; or functions that compile
-        when they are called.
+        What has a method ``compile``, as "module:name", in the order in which this process will compile it; or
+        functions that compile when they are called.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -144,8 +144,7 @@ def main() -> None:
         for place, one in found.items():
             if place not in claimed:
                 _tell("begin", place)
-                if not hasattr(one, "address"):  # which compiles an entry
-                    one()
+                one.compile() if hasattr(one, "compile") else one()
                 _tell("done", place)
 
 

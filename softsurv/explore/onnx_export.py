@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.clamps import EXP_LIMIT
 from softsurv.data.alignment import align_columns
 from softsurv.data.encoding import OutputColumn, labels, numbers
 from softsurv.data.frames import as_frame, has_names
@@ -18,7 +19,6 @@ from softsurv.estimators.shared.checks import grid_of
 from softsurv.explore.payload import fills_of, lattice_of, leaf_arithmetic
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.files import replace_file
-from softsurv.numerics import EXP_LIMIT
 
 OPSET = 19
 """The first in which strings can be compared."""

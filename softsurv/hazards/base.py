@@ -18,8 +18,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from softsurv.clamps import LOG_SHAPE_LIMIT
 from softsurv.hazards.links import Link
-from softsurv.numerics import LOG_SHAPE_LIMIT
 
 
 class LeafFamily(ABC):

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from softsurv.clamps import EXP_LIMIT
 from softsurv.hazards.links import Link, Probit, ProportionalHazards, ProportionalOdds
-from softsurv.numerics import EXP_LIMIT, log1mexp, log_mean_decay
+from softsurv.numerics import log1mexp, log_mean_decay
 
 MIN_LOG_RATIO = 1e-12
 """Least log H(u) - log H(t) of an interval: below it rounding, not the model, decides the difference."""

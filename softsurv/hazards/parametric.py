@@ -9,9 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softsurv.clamps import LOG_SHAPE_LIMIT
 from softsurv.hazards.base import LeafFamily, LinearBaseline, standardise
 from softsurv.hazards.links import PROBIT, PROPORTIONAL_HAZARDS, PROPORTIONAL_ODDS, Link
-from softsurv.numerics import LOG_SHAPE_LIMIT, log_mean_decay, log_mean_decay_slope
+from softsurv.numerics import log_mean_decay, log_mean_decay_slope
 
 LOG_TAU_LIMIT = 40.0
 """A Gompertz leaf takes no time above e^40 = 2e17 geometric mean event times, so that its gradients stay finite."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import LIMITS, POINTS, REORDERED, floats, loop, loop_part
 from softsurv.soft.step_kernels import inner
 
 
-@loop(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(POINTS, *floats(2, 1, 2), LIMITS, **REORDERED)
 def advance(state, trial, value, gradient, limits):
     """Take the trial (D,) of every moving tree, or shorten its step, in place.
 
@@ -25,7 +25,7 @@ def advance(state, trial, value, gradient, limits):
             advance_tree(state, m, trial[m], value[m], gradient[m], limits, room)
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def advance_tree(state, m, trial, value, gradient, limits, room):
     """The same for one tree; ``room`` is for three vectors (D,)."""
     x, f, g, inverse, direction, step, tries, taken, moving = state
@@ -58,7 +58,7 @@ def shortened(rise, promised):
     return min(max(-0.5 * promised / max(rise - promised, 1e-300), 0.1), 0.5)
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def learn(inverse, s, y, turned, least):
     """Update an inverse Hessian (D, D) by a step and its change of gradient, where its curvature is positive."""
     curvature = inner(s, y)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FLOAT, FUSED, INT, REORDERED, flags, floats, loop, loop_part, together
 from softsurv.soft.packed_rows import add_linear, add_products, packed
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.soft.step_kernels import inner, largest
 from softsurv.soft.vector_math import exponential, log_one_plus
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(*floats(3, 2, 2, 2, 2, 1, 1), *flags(1), together(FLOAT, FLOAT, FLOAT), INT, **FUSED)
 def newton(design, mass, labels, penalty, weights, value, size, moving, limits, rounds):
     """Take up to so many steps of Newton's method at every moving node, or halve the next one, in place.
 
@@ -56,7 +56,7 @@ def newton(design, mass, labels, penalty, weights, value, size, moving, limits, 
                 size[k] *= 0.5
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def loss(x, mass, labels, penalty, weights, room):
     """Penalised loss of a node's rows (Q, N); ``room`` is for the splits of a block."""
     total = 0.0
@@ -72,7 +72,7 @@ def loss(x, mass, labels, penalty, weights, room):
     return total
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def slopes(x, mass, labels, penalty, weights, gradient, curvature, scratch):
     """Fill the gradient (Q,) of `loss` and the lower half of its second derivatives (Q, Q)."""
     for i in range(weights.size):
@@ -99,7 +99,7 @@ def slopes(x, mass, labels, penalty, weights, gradient, curvature, scratch):
             add_products(x, first, first + n, scaled, curvature[q, : q + 1])
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def solve_positive(matrix, target, found):
     """Solve a positive definite system (D, D). Only its lower half is read, and overwritten by its Cholesky factor."""
     size = target.size

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.numerics import LOG_SHAPE_LIMIT
+from softsurv.clamps import LOG_SHAPE_LIMIT
 from softsurv.soft.dense_kernels import advance_tree
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FUSED, INT, LIMITS, POINTS, flags, floats, loop, loop_part, together
 from softsurv.soft.packed_rows import add_linear, add_products, packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds, route_block
 from softsurv.soft.step_kernels import inner
@@ -22,7 +22,7 @@ GIVEN, LOG_LINEAR, SUMS = 0, 1, 2
 """Baselines: without a parameter; exp(shape) y; sums of increasing functions of time."""
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def rows_by_node(weight, order, begin):
     """Fill ``order`` with the rows that have weight (S, w, N), node by node; those of a node start at ``begin``."""
     filled = 0
@@ -38,7 +38,7 @@ def rows_by_node(weight, order, begin):
     begin[weight.shape[0]] = filled
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradient, scratch):
     """Loss of a block of rows in a leaf with the parameters ``point`` (Q + K,); its gradient is added.
 
@@ -91,7 +91,7 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
     return value
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(POINTS, LIMITS, INT, INT, INT, *floats(3, 3, 2, 4), together(*floats(2, 2, 1)), **FUSED)
 def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reach, well):
     """Up to so many rounds of every moving tree over its leaves, in place.
 
@@ -138,7 +138,7 @@ def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reac
                 break
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def next_trial(state, m, trial):
     """Fill the point (D,) that a tree tries next."""
     x, direction, step = state[0], state[4], state[5]
@@ -146,7 +146,7 @@ def next_trial(state, m, trial):
         trial[i] = x[m, i] + step[m] * direction[m, i]
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def add_penalty(point, curvature, centre, gradient):
     """Quadratic penalty of some parameters; its gradient is added."""
     value = 0.0
@@ -157,7 +157,7 @@ def add_penalty(point, curvature, centre, gradient):
     return value
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def subtree_value(point, numbers, x, leaf_loss, mass, begin, end, gradient, scratch):
     """Expected loss of the rows of a subtree, whose branch nodes have these numbers; the gradient is added.
 
@@ -181,7 +181,7 @@ def subtree_value(point, numbers, x, leaf_loss, mass, begin, end, gradient, scra
     return value
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(POINTS, LIMITS, INT, *floats(3, 4, 4), *flags(2), *floats(2), **FUSED)
 def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvature):
     """Up to so many rounds of every moving tree over its free branch nodes from a level on, in place.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from softsurv.soft.jit import loop_part
+from softsurv.soft.jit import FUSED, REORDERED, loop_part
 from softsurv.soft.step_kernels import inner
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def packed(table, order, count, out):
     """Fill ``out`` (R, N) with the rows of a table (N, R) in order, one behind the other."""
     for at in range(count):
@@ -14,7 +14,7 @@ def packed(table, order, count, out):
             out[r, at] = table[order[at], r]
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def packed_columns(table, order, count, out):
     """The same from a table (R, N)."""
     for r in range(out.shape[0]):
@@ -22,7 +22,7 @@ def packed_columns(table, order, count, out):
             out[r, at] = table[r, order[at]]
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def add_linear(weights, table, first, last, z):
     """Add the linear combination of the rows of a table (R, N) to ``z`` (n,), four at a time."""
     r = 0
@@ -39,7 +39,7 @@ def add_linear(weights, table, first, last, z):
         r += 1
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def add_products(table, first, last, slope, out):
     """Add the inner products of ``slope`` (n,) with the rows of a table (R, N) to ``out`` (R,), four at a time."""
     r = 0

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.numerics import EXP_LIMIT
-from softsurv.soft.jit import loop, loop_part
+from softsurv.clamps import EXP_LIMIT
+from softsurv.soft.jit import FUSED, INT, floats, loop, loop_part
 from softsurv.soft.step_kernels import inner
 from softsurv.soft.vector_math import exponential, log_one_plus
 
@@ -22,7 +22,7 @@ HAZARDS, ODDS = 0, 1
 """Links: proportional hazards, proportional odds."""
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def fill_hazards(z, rise, event, loss, slope):
     """Loss and slope (n,) of rows with the predictors z under proportional hazards; ``rise`` is the log slope."""
     for i in range(z.size):
@@ -32,7 +32,7 @@ def fill_hazards(z, rise, event, loss, slope):
         slope[i] = e - event[i]
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def fill_odds(z, rise, event, loss, slope):
     """The same under proportional odds."""
     for i in range(z.size):
@@ -43,7 +43,7 @@ def fill_odds(z, rise, event, loss, slope):
         slope[i] = (1.0 + event[i]) * chance - event[i]
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def fill_leaves(link, z, rise, event, first, last, loss, slope, spread):
     """Losses and slopes (L, n) of the rows of a block in each leaf."""
     n = last - first
@@ -59,7 +59,7 @@ def fill_leaves(link, z, rise, event, first, last, loss, slope, spread):
             fill_odds(z[leaf, first:last], up, event[first:last], loss[leaf, :n], slope[leaf, :n])
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def part_row(split, mass, left, right, go_left, product):
     """Mass (n,) that a branch node sends to either side, probability p of left, and mass times p (1 - p)."""
     for i in range(split.size):
@@ -71,7 +71,7 @@ def part_row(split, mass, left, right, go_left, product):
         left[i], right[i], go_left[i], product[i] = mass[i] * p, mass[i] * q, p, mass[i] * (p * q)
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def join_sides(go_left, left, right, product, cost, slope):
     """Expected cost (n,) at a branch node from the costs of its sides, and the derivative by its split."""
     for i in range(slope.size):
@@ -80,7 +80,7 @@ def join_sides(go_left, left, right, product, cost, slope):
         slope[i] = product[i] * gap
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def route_block(split, mass, first, last, reach, cost, go_left, product, slopes):
     """Expected loss of the rows of a block; the leaves' costs (L, n) are the last rows of ``cost``.
 
@@ -104,7 +104,7 @@ def route_block(split, mass, first, last, reach, cost, go_left, product, slopes)
     return value
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(INT, *floats(3, 3, 2, 3, 3, 1, 3, 3, 3), **FUSED)
 def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time, reach):
     """Expected loss (M,) of right-censored rows, slopes over splits (M, B, N) and predictors, and leaf weights.
 
@@ -130,7 +130,7 @@ def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time
                     at[i] = weight[i] * slope[leaf, i]
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(INT, *floats(3, 3, 2, 3, 1, 3), **FUSED)
 def leaves_alone(link, z, rise, event, reach, value, by_time):
     """Expected loss (M,) of right-censored rows that weigh ``reach`` (M, L, N) in each leaf, and slopes ``by_time``."""
     trees, leaves, rows = z.shape
@@ -148,7 +148,7 @@ def leaves_alone(link, z, rise, event, reach, value, by_time):
                     at[i] = weight[i] * slope[leaf, i]
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(INT, *floats(3, 3, 2, 3), **FUSED)
 def losses(link, z, rise, event, loss):
     """Fill the loss of right-censored rows in each leaf, (M, L, N)."""
     trees, leaves, rows = z.shape
@@ -164,7 +164,7 @@ def losses(link, z, rise, event, loss):
                     out[i] = found[leaf, i]
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(*floats(3, 3, 3, 1, 3, 3), **FUSED)
 def routing_alone(split, leaf_loss, mass, value, slopes, reach):
     """The same as `leaves_and_routing` for given losses (M, L, N) of the leaves."""
     trees, leaves, rows = leaf_loss.shape

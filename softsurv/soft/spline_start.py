@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.clamps import EXP_LIMIT
 from softsurv.cox import fit_cox
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
-from softsurv.numerics import EXP_LIMIT
 from softsurv.soft.problem import Problem
 from softsurv.soft.starts import presumed_outcomes
 from softsurv.trees.routing import linear

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FLOAT, REORDERED, flags, floats, ints, loop, loop_part
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def inner(a, b):
     """Inner product of two vectors."""
     total = 0.0
@@ -31,7 +31,7 @@ def largest(values):
     return most
 
 
-@loop(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(*floats(3), *ints(2, 1), *floats(2, 2, 2), *flags(1), FLOAT, **REORDERED)
 def move(table, slot, place, x, gradient, scaled, accepted, curvature):
     """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive.
 
@@ -43,7 +43,7 @@ def move(table, slot, place, x, gradient, scaled, accepted, curvature):
             slot[at, 0] = move_tree(table[at], slot[at, 0], x[m], gradient[m], scaled[m], curvature)
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def move_tree(rows, at, x, gradient, scaled, curvature):
     """The same for the table and the next slot of one tree; returns the new next slot."""
     k = (len(rows) - 3) // 3
@@ -62,7 +62,7 @@ def move_tree(rows, at, x, gradient, scaled, curvature):
     return (at + 1) % k if kept else at
 
 
-@loop(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(*floats(3), *ints(2, 1), *floats(2, 1), **REORDERED)
 def descend(table, slot, place, direction, slope):
     """The direction -H g (m, D) of every tree and its slope (m,); -P g where rounding makes -H g go uphill."""
     k = (table.shape[1] - 3) // 3
@@ -71,7 +71,7 @@ def descend(table, slot, place, direction, slope):
         slope[m] = descend_tree(table[place[m]], slot[place[m], 0], direction[m], room)
 
 
-@loop_part(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop_part(**REORDERED)
 def descend_tree(rows, first, direction, room):
     """The same for one tree's rows, whose oldest pair lies in slot ``first``; ``room`` is of (4, k) and (2, k, k)."""
     (u, v, steps, scaled), (lower, curved), k = room[0], room[1], (len(rows) - 3) // 3

@@ -7,7 +7,7 @@ of the argument, then a polynomial, exact to about one unit in the last place.
 from __future__ import annotations
 
 from softsurv.float_bits import from_bits, to_bits
-from softsurv.soft.jit import loop_part
+from softsurv.soft.jit import FUSED, loop_part
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -25,7 +25,7 @@ LEAST_EXPONENT = -708.0
 """Below it the result would lose bits: exp(-708) = 3e-308 stands for all that is smaller."""
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def exponential(x):
     """``exp(x)`` for x <= 700; NaN stays NaN."""
     x = LEAST_EXPONENT if x < LEAST_EXPONENT else x
@@ -50,7 +50,7 @@ def exponential(x):
     return p * from_bits((to_bits(shifted) + 1023) << 52)
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def atanh_terms(z):
     """``(2 atanh(s) / s - 2) / z`` for z = s^2 up to 0.03, as fdlibm has it in ``log``."""
     p = 1.479819860511658591e-01
@@ -62,7 +62,7 @@ def atanh_terms(z):
     return p * z + 6.666666666666735130e-01
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def log_one_plus(e):
     """``log(1 + e)`` for e in [0, 1], without the loss of digits where e is small."""
     # log(1 + e) = k log 2 + 2 atanh(s), with |s| <= 0.172
@@ -73,7 +73,7 @@ def log_one_plus(e):
     return (LN2_HIGH + LN2_LOW if big else 0.0) + (2.0 * s + s * (z * p))
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def logarithm(x):
     """``log(x)`` for a positive number that is not subnormal; minus infinity at 0, NaN below it and of NaN."""
     # x = 2^k f with f in [sqrt(1/2), sqrt(2)): log x = k log 2 + 2 atanh(s) with |s| <= 0.172

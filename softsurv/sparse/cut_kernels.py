@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FLOAT, INT32, ONE_CAUSE, floats, ints, loop, loop_part
 from softsurv.sparse.kernels import gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
@@ -23,7 +23,7 @@ def totals(sums, size):
     return total, all_size
 
 
-@loop()
+@loop(*floats(1), *ints(1), *floats(2, 1), FLOAT, FLOAT, FLOAT, ONE_CAUSE)
 def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     """Gain of each cut along a score.
 
@@ -70,7 +70,7 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     return gains, best
 
 
-@loop()
+@loop(*ints(1), *floats(2), *ints(2, 1, of=INT32), *floats(2, 1), FLOAT, FLOAT, FLOAT, ONE_CAUSE)
 def best_cuts(columns, values, order, place, sums, size, least, penalty, close, causes):
     """Gain of the best cut of each of some columns, whose order is known.
 
@@ -125,7 +125,7 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
     return best
 
 
-@loop()
+@loop(*floats(2), *ints(2), *floats(1, 2, 1), FLOAT, FLOAT, ONE_CAUSE)
 def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
     """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
 

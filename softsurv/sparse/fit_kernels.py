@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FLOAT, FUSED, INT, flags, floats, ints, loop, loop_part, together
 from softsurv.soft.node_kernels import leaf_block
 from softsurv.soft.packed_rows import packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.soft.step_kernels import advance_tree, inner
 
+STATE = together(*floats(3), *ints(2), *floats(1, 2, 1, 1, 1), *ints(1), *flags(1))
+LIMITS_OF_ROUNDS = together(FLOAT, FLOAT, FLOAT, FLOAT, INT)
+PENALTIES = together(*floats(2), *flags(2), *floats(1))
+METRIC = together(*floats(3, 2, 2, 3, 4), *ints(1), *flags(2), *floats(4))
 
-@loop(error_model="numpy", fastmath={"contract"})
+
+@loop(STATE, LIMITS_OF_ROUNDS, INT, INT, INT, *floats(3, 3, 2, 2), *ints(2), PENALTIES, METRIC, **FUSED)
 def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass, leaf, penalties, metric):
     """Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
 
@@ -92,7 +97,7 @@ def rows_by_leaf(mass, leaf, order, begin):
     begin[0] = 0
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def next_step(m, g, columns, gradient, metric, out, room):
     """Fill the metric's step (D,) of a gradient (D,); ``room`` (Q + K,) is for scratch.
 

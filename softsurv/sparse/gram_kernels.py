@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop
+from softsurv.soft.jit import FLOAT, REORDERED, floats, ints, loop
 
 
-@loop(error_model="numpy", fastmath={"contract", "reassoc"})
+@loop(*floats(3, 3, 3, 2, 2), *ints(2), *floats(2), FLOAT, *floats(4), **REORDERED)
 def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, out):
     """Add the curvature of every row to that of its leaf, ``out`` (M, L, R, R).
 

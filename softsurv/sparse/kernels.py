@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FLOAT, INT16, ONE_CAUSE, floats, ints, loop, loop_part
 
 N_SUMS = 5
 """Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
@@ -31,7 +31,7 @@ def leaf_gain(g0, g1, h00, h01, h11, penalty):
     return 0.5 * (c * g0 * g0 - 2.0 * h01 * g0 * g1 + a * g1 * g1) / determinant
 
 
-@loop(inline="always")
+@loop_part(inline="always")
 def gain_of(sums, penalty, causes):
     """`leaf_gain` of a vector of sums (5 K, ...), added up over the causes."""
     gain = 0.0
@@ -39,6 +39,12 @@ def gain_of(sums, penalty, causes):
         c = q * N_SUMS
         gain += leaf_gain(sums[c], sums[c + 1], sums[c + 2], sums[c + 3], sums[c + 4], penalty)
     return gain
+
+
+@loop(*floats(1), FLOAT, ONE_CAUSE)
+def gain_of_leaf(sums, penalty, causes):
+    """Gain of one leaf."""
+    return gain_of(sums, penalty, causes)
 
 
 @loop_part(inline="always")
@@ -78,7 +84,7 @@ def histogram_pair(first, second, n_first, n_second, rows, sums, size, out, caus
                 out[a, b, k] += out[a - 1, b, k]
 
 
-@loop()
+@loop(*ints(2, of=INT16), *ints(1, 1), *floats(2, 1), FLOAT, FLOAT, ONE_CAUSE)
 def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     """Best gains with each root cut and one further cut in either side.
 

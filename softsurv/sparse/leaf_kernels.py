@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import loop, loop_part
+from softsurv.soft.jit import FUSED, INT, floats, ints, loop, loop_part
 from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds
 
 
-@loop(error_model="numpy", fastmath={"contract"})
+@loop(INT, *floats(3, 2, 3, 3, 3, 2, 2, 2), *ints(2), *floats(1, 3, 2, 3), **FUSED)
 def rows_in_leaves(
     link, offset, level, shape, weights, features, rise_log, event, mass, leaf, value, total, by_level, by_weight
 ):
@@ -53,7 +53,7 @@ def rows_in_leaves(
         value[m] = loss_of_all
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def fill_predictors(offset, level, weights, features, leaf, first, z, steep):
     """Predictors of a block of rows in their leaves, and the slopes of their baselines."""
     several, n_shape = offset.shape[0] > 1, weights.shape[1]
@@ -67,7 +67,7 @@ def fill_predictors(offset, level, weights, features, leaf, first, z, steep):
         z[i], steep[i] = at, slope
 
 
-@loop_part(error_model="numpy", fastmath={"contract"})
+@loop_part(**FUSED)
 def fill_log_slopes(shape, rise_log, leaf, event, first, steep, rise):
     """Logarithms of the slopes; 0 for censored rows of several shapes, which do not need them."""
     for i in range(leaf.size):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softsurv.clamps import LOG_SHAPE_LIMIT
 from softsurv.hazards.base import LinearBaseline
-from softsurv.numerics import LOG_SHAPE_LIMIT
 from softsurv.soft.one_pass import arrays, code_of, is_compiled
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_kernels import rows_in_leaves

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.numerics import spread
 from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains
-from softsurv.sparse.kernels import causes_of, gain_of
+from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import CLOSE, short_number, shortest
 from softsurv.trees.linear_rule import LinearRule
 
@@ -125,7 +125,7 @@ class NodeRows:
         if self.table.shape[1] == 1:
             return -float(self.table[~high].sum())
         causes = causes_of(self.table)
-        return float(sum(gain_of(self.table[side].sum(0), self.penalty, causes) for side in (high, ~high)))
+        return float(sum(gain_of_leaf(self.table[side].sum(0), self.penalty, causes) for side in (high, ~high)))
 
     def cut(self, score: FloatArray, turn: float = 1.0) -> Cut:
         """Best cut along ``turn * score``."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.cuts import next_rises
-from softsurv.sparse.kernels import best_trees, causes_of, gain_of
+from softsurv.sparse.kernels import best_trees, causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import short_between
 from softsurv.sparse.splits import SplitData, orders_of_levels, sums_of_levels
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
@@ -245,7 +245,7 @@ def _two_levels(
     plain, inner, cut = best_trees(
         bins.codes, bins.n_codes, rows, problem.sums, problem.size, problem.least, problem.penalty, causes
     )
-    whole = float(gain_of(problem.sums[rows].sum(0), problem.penalty, causes))
+    whole = float(gain_of_leaf(problem.sums[rows].sum(0), problem.penalty, causes))
     best: dict[int, tuple[float, Rules]] = {1: (whole, STUMP)}
     low, high = (np.where(np.isfinite(plain[..., side]), plain[..., side], -np.inf) for side in (0, 1))
     tables = {

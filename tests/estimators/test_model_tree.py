@@ -208,7 +208,8 @@ def test_leaves_print_the_median_that_they_predict(tree, rows):
 
 def test_what_is_compiled_is_no_part_of_the_time_limit(rows, monkeypatch):
     """On a machine where nothing was compiled, a small limit ended in a tree of no split."""
-    monkeypatch.setattr(model_tree, "ready_to_fit_leaves", lambda: time.sleep(0.5))
+    compiled = model_tree.ready
+    monkeypatch.setattr(model_tree, "ready", lambda *given, **how: (time.sleep(0.5), compiled(*given, **how)))
     X, y, _ = rows
     tree = OptimalModelTree(max_depth=1, time_limit=30.0).fit(X, y)
     assert tree.report_.seconds < 0.5

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from softsurv.clamps import LOG_SHAPE_LIMIT
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily, standardise
-from softsurv.numerics import LOG_SHAPE_LIMIT
 
 
 def features_of(family, n=30, seed=0):

@@ -5,11 +5,12 @@ import math
 import numpy as np
 from oracles.plain_python import plain
 
-from softsurv.soft import row_kernels, vector_math
+from softsurv.kernel_cache import njit
+from softsurv.soft import vector_math
 
 
 def test_exponential_and_logarithm_to_the_last_places():
-    @row_kernels.njit()
+    @njit()
     def table(x, e, powers, logs):
         for i in range(x.size):
             powers[i], logs[i] = vector_math.exponential(x[i]), vector_math.log_one_plus(e[i])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from softsurv.sparse.kernels import causes_of, gain_of
+from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import short_number
 from softsurv.sparse.splits import SHORT_COST, Cut, NodeRows, SplitData, best_rule
 from softsurv.trees.linear_rule import LinearRule
@@ -33,7 +33,7 @@ def plain_best(rows):
                 gain = max(-rows.table[low].sum(), -rows.table[~low].sum())
             else:
                 causes = causes_of(rows.table)
-                gain = sum(gain_of(rows.table[side].sum(0), rows.penalty, causes) for side in (low, ~low))
+                gain = sum(gain_of_leaf(rows.table[side].sum(0), rows.penalty, causes) for side in (low, ~low))
             best = max(best, gain)
     return best
 

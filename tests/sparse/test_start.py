@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from softsurv.sparse.kernels import causes_of, gain_of
+from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import short_between
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import StartProblem, bins_of, tree_grown_on, trees_of_corrections
@@ -67,7 +67,7 @@ def gain_in_leaves(problem, rules):
     leaf = leaf_of(rules, problem.data.values)
     causes = causes_of(problem.sums)
     parts = [leaf == k for k in np.unique(leaf)]
-    gain = sum(float(gain_of(problem.sums[part].sum(0), problem.penalty, causes)) for part in parts)
+    gain = sum(float(gain_of_leaf(problem.sums[part].sum(0), problem.penalty, causes)) for part in parts)
     return gain, len(parts), min(problem.size[part].sum() for part in parts)
 
 
