@@ -176,7 +176,7 @@ class RelativeRiskSearch(TreeSearch):
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
         deep, recursive = depth not in (0, 1, 2), depth != 3
-        ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=_import_torch)
+        ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=import_torch)
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
@@ -251,7 +251,7 @@ class RelativeRiskSearch(TreeSearch):
         return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
 
 
-def _import_torch() -> None:
+def import_torch() -> None:
     """A second that every fit needs."""
     import torch  # noqa: F401
 

@@ -16,14 +16,15 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
+from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch, import_torch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.checks import number, share, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
+from softsurv.exact.compile import ready
 from softsurv.exact.memory import Room
-from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
+from softsurv.exact.objectives.survival_fairness import RULE, fair_survival_search, fairness_front
 from softsurv.exact.tree import CodeTree, SearchProgress
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
@@ -189,6 +190,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             If ``horizon`` is not finite times above 0.
         """
         self._check()
+        deep = self.max_depth not in (0, 1, 2)
+        ready(RULE.task, deep=deep, leaf_points=RULE.leaf_points, meanwhile=import_torch)
         timer = StopSignal(self.time_limit)
         with timer.reading():
             data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
