@@ -27,6 +27,7 @@ from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import grid_of, whole
 from softsurv.estimators.soft.devices import choose_device
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
+from softsurv.estimators.soft.training import warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
@@ -132,6 +133,7 @@ def fit_stream(
         with PlacedChunks(store, axis, like) as chunks:
             routing, leaves, report, objective = train_streamed(chunks, sample, recipe, sweeps, job)
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
+    warn_of_what_was_cut_off(report.status, "the training of the tree")
     seen = torch.from_numpy(witnesses)
     tree = build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen)
     fitted = FittedSoftTree(

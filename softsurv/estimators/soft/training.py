@@ -167,7 +167,9 @@ def dense_tree(order: Order) -> Made:
         groups = source_numbers(order.encoder, data.x.shape[1])
         starts = fit_starts(data, recipe, order.machine.ending_sooner(), groups, bar)
     trees, report = starts.best_of_causes, starts.report
+    what = "the choice of a tree" if cut_off else "the training of the tree"
     report = replace(report, status=cut_off or report.status, details=report.details | compared)
+    warn_of_what_was_cut_off(report.status, what)
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     known = not (recipe.fairness or recipe.l1)
     covariances = tuple(
@@ -211,6 +213,13 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None, 
         return parameters.recipe(candidate, grid, causes=causes), tried, cut_off, compared
     routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))
     return parameters.recipe(candidate, grid, routing, causes), tried, cut_off, compared
+
+
+def warn_of_what_was_cut_off(status: Status, what: str) -> None:
+    """Warn of work that a time limit or a Ctrl-C ended."""
+    if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+        advice = "; raise time_limit" if status is Status.TIME_LIMIT else ""
+        warn(f"{how_it_ended(what, status)}, so the tree may not be the best of its kind{advice}", ConvergenceWarning)
 
 
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:

@@ -131,7 +131,8 @@ def test_a_family_of_ones_own_settings(rows):
 
 
 def test_a_time_limit_keeps_the_best_so_far(rows):
-    tree = SoftSurvivalTree(depth=3, solver="nodec", **FIXED, time_limit=0.0).fit(*rows)
+    with pytest.warns(ConvergenceWarning, match="^the training of the tree ended at its time limit, .*; raise time_li"):
+        tree = SoftSurvivalTree(depth=3, solver="nodec", **FIXED, time_limit=0.0).fit(*rows)
     assert tree.report_.status == Status.TIME_LIMIT
     assert np.isfinite(tree.predict_survival_function(rows[0], TIMES)).all()
 
@@ -172,7 +173,8 @@ def test_ctrl_c_keeps_the_best_so_far(rows, monkeypatch):
 
     monkeypatch.setattr(soft_module, "StopSignal", Interrupted)
     before = signal.getsignal(signal.SIGINT)
-    tree = SoftSurvivalTree(depth=2, max_iter=5000, **FIXED).fit(*rows)
+    with pytest.warns(ConvergenceWarning, match="^the training of the tree was interrupted"):
+        tree = SoftSurvivalTree(depth=2, max_iter=5000, **FIXED).fit(*rows)
     assert tree.report_.status == Status.INTERRUPTED
     assert np.isfinite(tree.predict_survival_function(rows[0], TIMES)).all()
     assert signal.getsignal(signal.SIGINT) is before

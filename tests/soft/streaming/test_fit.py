@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.streamed import tree
+from sklearn.exceptions import ConvergenceWarning
 
 from softsurv import load_model
 from softsurv.data.chunks import Table
@@ -40,6 +41,7 @@ def test_a_small_sample_starts_a_full_fit(parquet, frame):
 
 
 def test_a_spent_budget_ends_after_the_sweep(parquet):
-    model = fit_stream(tree(time_limit=0.0), Table(parquet, "t", "died"), max_sweeps=5)
+    with pytest.warns(ConvergenceWarning, match="ended at its time limit"):
+        model = fit_stream(tree(time_limit=0.0), Table(parquet, "t", "died"), max_sweeps=5)
     assert model.report_.status == "time_limit"
     assert len(model.report_.trace) == 1

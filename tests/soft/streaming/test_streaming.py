@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.streamed import tree
+from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Table
@@ -292,7 +293,8 @@ def test_a_sweep_cut_short_is_not_converged_and_leaves_nothing_half(parquet, tmp
         return swept(objective, point, steps, metric, budget)
 
     monkeypatch.setattr(stream_fit, "minimise", interrupted)
-    stopped = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4, checkpoint=file)
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        stopped = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4, checkpoint=file)
     assert stopped.report_.status == "interrupted"
     assert file.exists() == (sweep > 1)
     monkeypatch.setattr(stream_fit, "minimise", swept)
