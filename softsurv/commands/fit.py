@@ -255,9 +255,12 @@ def _save(
     measures: dict[str, Any],
     seconds: float,
 ) -> None:
-    """The model, and beside it what repeats the run."""
+    """The model, which knows the columns of the outcome as if Python had named them, and what repeats the run."""
+    from softsurv.estimators.shared.training_rows import outcome_columns
     from softsurv.run_record import write_run
 
+    marked = args.event is not None and "=" in args.event  # the table's column is then no indicator
+    model.outcome_columns_ = {} if marked else outcome_columns(None, vars(args))
     model.save(out)
     renamed, parameters = _ARGUMENT[args.model], model.get_params()
     used = {option: parameters.get(renamed.get(option, option)) for option in args.tree_options}  # defaults too

@@ -53,6 +53,16 @@ def test_fit_passes_every_option_on(trial):
     assert list(load_model("m").feature_names_in_) == ["age"]
 
 
+def test_the_model_knows_the_columns_of_the_outcome_in_python(trial):
+    common = ["fit", "trial.csv", "--time", "months", *QUICK, "--drop", "id"]
+    assert main([*common, "status", "--event", "died", "--out", "a"]) == 0
+    model, table = load_model("a"), pd.read_csv("trial.csv")
+    assert model.outcome_columns_ == {"time": "months", "event": "died"}
+    assert model.evaluate(table) == model.evaluate(table, time="months", event="died")
+    assert main([*common, "died", "--event", "status=dead", "--out", "b"]) == 0
+    assert load_model("b").outcome_columns_ == {}  # the column itself is no indicator
+
+
 def test_a_value_marks_the_event(trial):
     common = ["fit", "trial.csv", "--time", "months", *QUICK, "--drop", "id"]
     assert main([*common, "status", "--event", "died", "--out", "a"]) == 0
