@@ -13,22 +13,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.aalen_johansen import aalen_johansen
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.frames import as_frame
 from softsurv.data.histories import cause_code
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.shared.checks import grid_of
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
 from softsurv.metrics.histories import Incidence, by_code
 from softsurv.nonparametric import StepFunction, at_risk_table, ratio
 from softsurv.trees.incidence import accumulated
+
+INDEPENDENT = 1e-8
+"""A column follows from others where less than this share of its length is left beside them."""
+
+UNBOUNDED = 10.0
+"""Log hazard ratios of encoded columns beyond this are on their way to infinity: e^10 = 22,000."""
 
 
 class Baseline(BaseEstimator):
@@ -151,7 +158,8 @@ class CauseSpecificCox(Baseline):
         coefficients, rises = [], []
         for code in range(1, max(len(self.cause_names_), 1) + 1):
             event = codes == code
-            coefficients.append(_coefficients(x, known["time"], event, known["weight"], known["entry"]))
+            name = f"cause {self.cause_names_[code - 1]!r}" if self.cause_names_ else "the event"
+            coefficients.append(_coefficients(x, known["time"], event, known["weight"], known["entry"], name))
             risk = np.exp(x @ coefficients[-1])
             steps = _baseline_steps(known["time"], event, risk, known["weight"], known["entry"])
             rises.append(steps[np.searchsorted(np.unique(known["time"]), self.times_)])
@@ -168,11 +176,45 @@ class CauseSpecificCox(Baseline):
 
 
 def _coefficients(
+    x: FloatArray, time: FloatArray, event: Any, weight: FloatArray | None, entry: FloatArray | None, name: str
+) -> FloatArray:
+    """Log hazard ratios (P,) by Efron's partial likelihood; 0 for a column that follows from those before it.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If they have no bound, as where a column foretells the event.
+    """
+    kept, found = independent(x), np.zeros(x.shape[1])
+    if not kept.any() or not event.any():
+        return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of standard errors, and of what is said below
+        try:
+            found[kept] = _efron(x[:, kept], time, event, weight, entry)
+        except (ArithmeticError, ValueError) as error:  # lifelines has a ValueError of its own
+            raise InvalidSurvivalDataError(
+                f"the Cox regression of {name} does not converge; leave out columns that foretell it, or one another"
+            ) from error
+    if np.abs(found).max() > UNBOUNDED:
+        warn(f"a column foretells {name}, so its Cox regression has no bound; leave it out", ConvergenceWarning)
+    return found
+
+
+def independent(x: FloatArray) -> BoolArray:
+    """Which columns (P,) of x (N, P) do not follow from a constant and the columns before them."""
+    centred = x - x.mean(axis=0)
+    size = np.linalg.norm(centred, axis=0)
+    rest = np.zeros(x.shape[1])
+    diagonal = np.abs(np.diag(np.linalg.qr(centred, mode="r")))
+    rest[: len(diagonal)] = diagonal
+    return rest > INDEPENDENT * size
+
+
+def _efron(
     x: FloatArray, time: FloatArray, event: Any, weight: FloatArray | None, entry: FloatArray | None
 ) -> FloatArray:
-    """Log hazard ratios (P,) by Efron's partial likelihood."""
-    if x.shape[1] == 0 or not event.any():
-        return np.zeros(x.shape[1])
+    """Log hazard ratios (P,) of independent columns."""
     if weight is None and (entry is None or not (entry > 0).any()):
         from sksurv.linear_model import CoxPHSurvivalAnalysis
         from sksurv.util import Surv
@@ -194,9 +236,7 @@ def _coefficients(
         frame, how["entry_col"] = frame.assign(entry=entry), "entry"
     if weight is not None:
         frame, how["weights_col"] = frame.assign(weight=weight), "weight"
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="It appears your weights are not integers")  # of standard errors
-        fitted = CoxPHFitter().fit(frame, "time", "event", **how)
+    fitted = CoxPHFitter().fit(frame, "time", "event", **how)
     return np.asarray(fitted.params_[names], dtype=float)
 
 

@@ -7,12 +7,13 @@ import lifelines
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from softsurv import load_dataset
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError, InvalidTimesError
-from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox
+from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox, independent
 from softsurv.metrics import auc_incidence, brier_score_incidence
 from softsurv.nonparametric import censoring_survival, kaplan_meier
 
@@ -153,3 +154,37 @@ def test_a_cause_of_one_kind_of_event_is_refused():
     train, test = load_dataset("veterans").split(seed=0)
     with pytest.raises(InvalidSurvivalDataError, match="cause must be left out where there is one kind"):
         AalenJohansenBaseline().fit(train).predict_cumulative_incidence(test.X, [10.0], cause=1)
+
+
+@pytest.mark.parametrize("weight", [None, 0.5], ids=["scikit-survival", "lifelines"])
+def test_columns_that_follow_from_others_change_no_prediction(weight):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=150), "b": rng.integers(0, 2, 150)})
+    more = X.assign(twice=2 * X.a, no=1 - X.b, both=X.a + X.b)
+    outcome = {"time": rng.exponential(size=150), "cause": rng.integers(0, 3, 150)}
+    outcome |= {} if weight is None else {"weight": np.full(150, weight)}
+    alone, beside = (CauseSpecificCox().fit(survival_data(one, **outcome)) for one in (X, more))
+    assert (beside.coefficients_[:, 2:] == 0).all()
+    at = [0.3, 1.0]
+    np.testing.assert_allclose(
+        alone.predict_cumulative_incidence(X, at), beside.predict_cumulative_incidence(more, at), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("weight", [None, 0.5], ids=["scikit-survival", "lifelines"])
+def test_a_column_that_foretells_a_cause_is_said_once(weight):
+    rng = np.random.default_rng(0)
+    cause = rng.integers(0, 3, 200)
+    X = pd.DataFrame({"a": rng.normal(size=200), "told": (cause == 2) | (rng.random(200) < 0.5)})
+    outcome = {} if weight is None else {"weight": np.full(200, weight)}
+    data = survival_data(X, time=rng.exponential(size=200), cause=cause, **outcome)
+    with pytest.warns(ConvergenceWarning, match=r"^a column foretells cause '2', so .*; leave it out$") as said:
+        CauseSpecificCox().fit(data)
+    assert len(said) == 1
+
+
+def test_independent_columns_are_the_first_of_those_that_follow_from_one_another():
+    x = np.random.default_rng(1).normal(size=(30, 3)) * [1.0, 1e-9, 1e9]
+    table = np.column_stack([x[:, 0], np.ones(30), x[:, 1], x[:, 0] - 3.0, x[:, 2], x[:, 0] + x[:, 2]])
+    assert independent(table).tolist() == [True, False, True, False, True, False]
+    assert independent(x[:2]).tolist() == [True, False, False]
