@@ -24,12 +24,12 @@ EVENT_WORDS |= {"churned", "relapse", "relapsed"}
 
 
 def series(values: Any, argument: str) -> pd.Series:
-    """Any one-dimensional column (list, numpy, torch, pandas, polars) as a pandas Series."""
+    """Any one-dimensional column (list, numpy, torch, pandas, polars, pyarrow) as a pandas Series."""
     import pandas as pd
 
     if isinstance(values, pd.Series):
         return values
-    if is_polars(values):
+    if is_arrow(values):
         return values.to_pandas()
     if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
         return pd.Series(values)  # an array would forget the order of the categories
@@ -85,9 +85,9 @@ def is_plain(values: Any, kinds: str) -> bool:
     return type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in kinds and values.dtype.isnative
 
 
-def is_polars(values: object) -> bool:
-    """Whether a value is a polars object, without importing polars."""
-    return type(values).__module__.split(".")[0] == "polars"
+def is_arrow(values: object) -> bool:
+    """Whether a value is a table or column of polars or pyarrow, without importing them."""
+    return type(values).__module__.split(".")[0] in ("polars", "pyarrow")
 
 
 def float_column(values: Any, argument: str) -> FloatArray:

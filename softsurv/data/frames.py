@@ -14,7 +14,7 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.data.alignment import text_named
 from softsurv.data.blocks import any_missing, are_numbers, column_types, distinct, float_columns, place_names, values_of
-from softsurv.data.columns import is_polars, plain_array, too_large
+from softsurv.data.columns import is_arrow, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MANY_OBJECTS = 100
 def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
     """A table of features as a pandas frame.
 
-    Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths.
+    Takes pandas, polars, pyarrow, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths.
     Columns of a table without names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte
     order where ``native``: `checked_features` sees to that too.
     """
@@ -49,8 +49,8 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         return _native(X) if native else X
     if isinstance(X, (str, Path)):
         return read_table(Path(X))
-    if is_polars(X):
-        return _from_polars(X)
+    if is_arrow(X):
+        return _from_arrow(X)
     if hasattr(X, "toarray"):
         raise InvalidSurvivalDataError(f"X must be a dense table, got a sparse {type(X).__name__}; pass X.toarray()")
     try:
@@ -184,8 +184,8 @@ def _column(values: Any) -> Any:
     return plain_array(values) if plain and not isinstance(values, pd.Series) else values
 
 
-def _from_polars(X: Any) -> pd.DataFrame:
-    """A polars frame, lazy or not, as a pandas frame."""
+def _from_arrow(X: Any) -> pd.DataFrame:
+    """A table of pyarrow or polars, lazy or not, as a pandas frame."""
     X = X.collect() if hasattr(X, "collect") else X
     return X.to_frame().to_pandas() if hasattr(X, "to_frame") else X.to_pandas()
 

@@ -46,7 +46,7 @@ def survival_data(
     Parameters
     ----------
     X : table (N, P), path or SurvivalData
-        pandas, polars, numpy, torch, a list of rows, a dict of columns, or a path to a csv or parquet
+        pandas, polars, pyarrow, numpy, torch, a list of rows, a dict of columns, or a path to a csv or parquet
         file. `SurvivalData` is passed through. Unnamed columns are called x0, x1, ...
     y : structured array, frame or pair, optional
         A structured array or a two-column frame, of which the bool column is the event, in any order and

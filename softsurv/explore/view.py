@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
-from softsurv.data.rules import fill, indicator_name
+from softsurv.data.rules import OR_MISSING, fill, indicator_name
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
@@ -166,7 +166,8 @@ class TreeView:
         for node, left in self.path(end):
             assert node.split is not None
             text = node.split.text(max_terms)
-            words.append(text if left else f"not ({text})")
+            alone = left and not text.endswith(OR_MISSING)  # "a or missing and b" can be read in two ways
+            words.append(text if alone else f"({text})" if left else f"not ({text})")
         return " and ".join(words) or "all rows"
 
     def top_features(self, leaf: int, count: int = 3) -> list[str]:

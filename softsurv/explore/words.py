@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.columns import is_polars
+from softsurv.data.columns import is_arrow
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame
 from softsurv.data.kinds import level_text
@@ -125,7 +125,7 @@ def one_row(row: Any) -> pd.DataFrame:
         row = row.to_frame().T.infer_objects()
     elif isinstance(row, Mapping):
         row = pd.DataFrame([dict(row)])
-    elif is_polars(row):
+    elif is_arrow(row):
         row = as_frame(row)
     frame = row if isinstance(row, pd.DataFrame) else None
     if frame is None or len(frame) != 1:

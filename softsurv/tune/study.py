@@ -89,7 +89,10 @@ def study(
         "harrell_c", "uno_c", "cd_auc", "ibs", "fairness"; the first one decides among the best.
     space : mapping, optional
         See :class:`softsurv.tune.StudyObjective`.
-    n_folds, seed : int
+    n_folds : int
+        Folds of each trial, which keep the share of events and subjects whole.
+    seed : int
+        Seed of the folds, the sampler and the fits.
     sampler : {"tpe", "random"} or optuna sampler
     pruner : {"none", "median", "hyperband"} or optuna pruner
         Needs a single measure; it judges the mean over 1, 2, 4, ... folds.

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow
 import pytest
 import torch
 
@@ -32,6 +33,7 @@ FORMS = {
     "pandas": lambda v: pd.Series(v, index=[7, 8, 9]),
     "nullable": lambda v: pd.Series(v, dtype="Float64"),
     "polars": polars.Series,
+    "pyarrow": pyarrow.array,
     "decimals": lambda v: [Decimal(str(x)) for x in v],
     "fractions": lambda v: [Fraction(x) for x in v],
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow
 import pytest
 import torch
 from scipy.sparse import csr_array
@@ -28,6 +29,7 @@ FORMS = {
     "dict": {"a": [1.0, 3.0], "b": np.array([2.0, 4.0])},
     "polars": polars.from_pandas(NAMED),
     "lazy": polars.from_pandas(NAMED).lazy(),
+    "pyarrow": pyarrow.Table.from_pandas(NAMED),
     "numpy": np.array(VALUES),
     "swapped bytes": np.array(VALUES, ">f8"),
     "torch": torch.tensor(VALUES),
@@ -42,7 +44,7 @@ def test_every_form_of_table_is_the_same_frame(form):
     names = ["a", "b"] if has_names(FORMS[form]) else ["x0", "x1"]
     assert frame.columns.tolist() == names
     assert frame.to_numpy(float).tolist() == VALUES
-    assert has_names(FORMS[form]) == (form in ("frame", "dict", "polars", "lazy"))
+    assert has_names(FORMS[form]) == (form in ("frame", "dict", "polars", "lazy", "pyarrow"))
 
 
 @pytest.mark.parametrize(("X", "sentence"), [

@@ -101,6 +101,16 @@ def test_a_single_leaf_has_no_rule(stump):
     assert (view.n_leaves, view.depth, view.path_words(0)) == (1, 0, "all rows")
 
 
+def test_a_rule_with_or_stands_in_brackets_within_a_path():
+    """``a <= 1 or missing and b <= 1`` could be read in two ways."""
+    a, b = np.tile([0.0, 2.0, np.nan, 0.0], 30), np.repeat([0.0, 2.0], 60)
+    time = np.where(a == 2.0, 1.0, 4.0) + b + np.linspace(0.0, 0.5, 120)
+    tree = OptimalSurvivalTree(max_depth=2, missing="route").fit({"a": a, "b": b}, (np.ones(120, bool), time))
+    paths = [tree_view(tree).path_words(leaf) for leaf in range(3)]
+    assert paths[0] == "(a <= 1 or missing) and b <= 1"
+    assert paths[2] == "not (a <= 1 or missing) and b <= 1"
+
+
 def test_leaves_are_coloured_by_the_risk_of_their_training_rows(optimal, lopsided):
     looks = leaf_looks(optimal.tree)
     means = leaf_summary(optimal.tree)["restricted_mean"]

@@ -154,7 +154,7 @@ class SeparableTree(TakesAnyTable, ExactTree, TreeArguments, BaseEstimator):
 
     # -- results -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
-        """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
+        """Leaf of each row, (n,): leaves are numbered from 0, as they are printed."""
         check_is_fitted(self, "tree_")
         frame = checked_frame(self, X)
         if not has_names(X):  # scikit-learn has counted the columns, and warned where training had names

@@ -63,7 +63,7 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
-        """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
+        """Leaf of each row, (n,): leaves are numbered from 0, as they are printed."""
         check_is_fitted(self, "censoring_")
         return self._leaf(self._prepare(X))
 

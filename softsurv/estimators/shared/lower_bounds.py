@@ -72,7 +72,9 @@ class LowerBounds:
         A row's score is F(min(T, c) | x), c a time chosen for its leaf. The bound is the time at
         which the curve of a new row of the leaf reaches the score that 1 - coverage of the leaf's rows stay below, or
         c. It holds with at least the stated probability in each leaf where censoring is independent of the event time
-        within the leaf; the model may be wrong. Only levels and times are kept, no rows.
+        within the leaf; the model may be wrong. Only levels and times are kept, no rows: ``calibration_`` has for each
+        leaf its rows ``n``, how many of them count as ``followed`` until c, the ``level`` of the score (of an optimal
+        tree the bound itself) and c, the ``cutoff``.
 
         References
         ----------

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 class Pictures:
     """Mixin of the survival trees: a table of the leaves, the path of a row in words, what a notebook shows."""
 
-    def leaf_summary(self, data: Any = None) -> pd.DataFrame:
+    def leaf_summary(self, data: Any = None, **options: Any) -> pd.DataFrame:
         """One row for each leaf: n, events, median with its interval, restricted mean, top features.
 
         Parameters
         ----------
-        data : SurvivalData, optional
-            Rows to summarise; the training rows' stored numbers by default. See
-            :func:`softsurv.explore.leaf_summary`.
+        data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``, optional
+            Rows to summarise; the training rows' stored numbers by default.
+        **options
+            ``horizon`` and others of :func:`softsurv.explore.leaf_summary`.
         """
         from softsurv.explore.curves import leaf_summary
 
-        return leaf_summary(self, data)
+        return leaf_summary(self, data, **options)
 
     def explain(self, row: Any, **options: Any) -> Explanation:
         """The path of one row in words and as values; see :func:`softsurv.explore.explain`."""

@@ -133,7 +133,12 @@ def notes_of(
         "shift in standard deviations": "Above 0: earlier events, by so many standard deviations of log time.",
     }
     found = list(dict.fromkeys(above.get(measure, "Above 1: earlier events.") for measure in measures))
-    if causes:
+    if not causes:
+        found.append(
+            "The median of a leaf is that of the typical row, which is the same in every leaf; the observed median is "
+            "that of the leaf's own training rows."
+        )
+    else:
         found.append(
             "An effect is one on the hazard of its cause alone. How many have the event in the end also depends on the "
             "other causes: see predict_cumulative_incidence."

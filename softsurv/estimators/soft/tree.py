@@ -140,7 +140,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     --------
     >>> from softsurv import SoftSurvivalTree, load_dataset
     >>> train, test = load_dataset("gbsg2").split(seed=0)
-    >>> tree = SoftSurvivalTree(depth=1, l2=1.0, shrinkage=3.0, routing_l2=1.0).fit(train.X, train.y)
+    >>> tree = SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0).fit(train.X, train.y)
     >>> tree.predict_survival_function(test.X, times=[365, 730]).shape
     (137, 2)
     """

@@ -18,6 +18,7 @@ from softsurv.estimators.optimal.parameters import OptimalParameters, check_para
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch, import_torch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
+from softsurv.estimators.rashomon import NearSource
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.checks import number, share, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
@@ -210,6 +211,12 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.difference_ = group_difference(survival, codes, rows.weight)
         self._warn_unless_proven()
         return self
+
+    def _near_source(self) -> NearSource:
+        raise InvalidParameterError(
+            "a Rashomon set knows no limit on differences between groups, got an OptimalFairSurvivalTree; fit "
+            "OptimalSurvivalTree, or see survival_fairness_front for other fair trees"
+        )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays, meta = super()._state()

@@ -15,6 +15,7 @@ def tree():
 def test_methods_are_the_functions_of_explore(tree):
     data = load_dataset("veterans")
     pd.testing.assert_frame_equal(tree.leaf_summary(data), explore.leaf_summary(tree, data))
+    assert set(tree.leaf_summary(data, horizon=100.0)["horizon"]) == {100.0}
     row = data.X.iloc[[3]]
     assert str(tree.explain(row)) == str(explore.explain(tree, row))
     assert tree._repr_html_() == explore.tree_html(tree)

@@ -110,6 +110,7 @@ def test_leaves_and_effects_are_told(gbsg2):
         "log-logistic shape",
         "III vs I",
         "Typical row: age 53.05",
+        "The median of a leaf is that of the typical row",
     ):
         assert words in text
 

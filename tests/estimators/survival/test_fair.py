@@ -27,6 +27,15 @@ def test_estimator_keeps_its_promise(options):
     assert wide.objective_ == pytest.approx(free.objective_)
 
 
+def test_near_optimal_trees_are_refused():
+    """The search for them knows no groups: it counted one tree, with another objective than the fit."""
+    data = load_dataset("gbsg2")
+    old = (data.X["age"] >= 55).to_numpy()
+    tree = OptimalFairSurvivalTree(1000.0, 0.001, max_depth=2).fit(data.X, data.y, group=old)
+    with pytest.raises(InvalidParameterError, match="fit OptimalSurvivalTree"):
+        tree.rashomon_set()
+
+
 @pytest.mark.parametrize("scale", [1e-13, 1e-9, 1e12])
 def test_any_unit_of_weight_gives_the_same_tree(scale):
     data = load_dataset("gbsg2")
