@@ -43,6 +43,9 @@ FITTED = {"rules": {}, "dense": {"max_terms": None, "l2": 0.1, "shrinkage": 1.0,
         "max_terms=None, depth=2, solver='nodec', n_restarts=2",
         "preset='paper', depth=1, n_restarts=2",
         "preset='paper', depth=1, n_restarts=2, leaf='spline_po'",
+        "preset='paper', depth=1, n_restarts=2, leaf='lognormal'",
+        "depth=1, leaf='lognormal'",
+        "max_terms=None, depth=1, l1=0.1",
     ],
 )
 def test_the_fit_itself_compiles_nothing(arguments):
