@@ -262,6 +262,10 @@ class StopSignal:
         return (self.exhausted and time.monotonic() >= self._sure_until) or self._abandoned
 
 
+CALLED_BY_LLVM = "_raw_object_cache"
+"""So begin the names of the functions that LLVM calls. Python prints what is raised there, and drops it."""
+
+
 class _AtOnce:
     """A handler of Ctrl-C that raises, and remembers it."""
 
@@ -269,7 +273,8 @@ class _AtOnce:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.heard = True
-        raise KeyboardInterrupt
+        if frame is None or not frame.f_code.co_name.startswith(CALLED_BY_LLVM):
+            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -290,8 +295,8 @@ def heard_at_once() -> Iterator[None]:
 def interrupt_if_heard() -> None:
     """Raise the KeyboardInterrupt of a Ctrl-C that was lost within `heard_at_once`.
 
-    Most of a compilation passes in LLVM, which then calls Python to hand over the machine code. Python drops what is
-    raised there.
+    Most of a compilation passes in LLVM, which then calls Python to hand over the machine code. Nothing can be raised
+    there, nor in other functions that C calls.
     """
     handler = signal.getsignal(signal.SIGINT)
     if isinstance(handler, _AtOnce) and handler.heard and threading.current_thread() is threading.main_thread():

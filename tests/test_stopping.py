@@ -225,10 +225,18 @@ def test_a_handler_of_the_user_stays_while_kernels_are_compiled():
 
 def test_a_ctrl_c_that_python_drops_is_raised_later():
     """LLVM calls Python when it has compiled, and what is raised in a callback of C is dropped."""
+
+    def _raw_object_cache_notify():
+        signal.raise_signal(signal.SIGINT)
+
     interrupt_if_heard()
     with heard_at_once():
         with suppress(KeyboardInterrupt):
             interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_if_heard()
+    with heard_at_once():
+        _raw_object_cache_notify()
         with pytest.raises(KeyboardInterrupt):
             interrupt_if_heard()
     interrupt_if_heard()
