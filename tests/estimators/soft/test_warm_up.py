@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 import numpy as np
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import SoftSurvivalTree, fit_many
 from softsurv.estimators.soft import warm_up
 from softsurv.soft.jit import Loop
 
@@ -80,6 +80,14 @@ def test_each_loop_is_said_once(arguments, loops, asked, caplog):
         f"compiling the training of soft trees, once on this machine: part {k} of {len(loops)}, {one.title}"
         for k, one in enumerate(loops, 1)
     ]
+
+
+def test_settings_that_train_together_are_said_too(asked):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), (rng.random(80) < 0.8, rng.exponential(size=80) + 0.01)
+    plain = {"depth": 1, "leaf": "weibull", **FITTED["dense"]}
+    fit_many(X, y, settings=[plain, plain | {"solver": "nodec"}])
+    assert asked == [*warm_up.DENSE, *warm_up.NODES]
 
 
 def test_what_is_on_disk_is_not_said(caplog):
