@@ -174,7 +174,10 @@ def losses(link, z, rise, event, loss):
 
 @loop(*floats(3, 3, 3, 1, 3, 3), **FUSED)
 def routing_alone(split, leaf_loss, mass, value, slopes, reach):
-    """Expected loss of a soft tree for given losses in the leaves (M, L, N), and its derivatives by the splits."""
+    """Expected loss of a soft tree for given losses in the leaves, and its derivatives.
+
+    As `leaves_and_routing`, with ``leaf_loss`` (M, L, N); slopes are over the splits alone.
+    """
     trees, leaves, rows = leaf_loss.shape
     branches = split.shape[1]
     held, cost = np.empty((branches + leaves, BLOCK)), np.empty((branches + leaves, BLOCK))
