@@ -11,6 +11,7 @@ from typing import Any
 import numba
 from numba import extending
 from numba.core.caching import FunctionCache
+from numba.core.registry import cpu_target
 
 logger = logging.getLogger("softsurv")
 
@@ -79,8 +80,19 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _say(f"the kernel cache in {self.cache_path} cannot be written ({error.strerror}); kept in memory alone")
+        except RuntimeError as error:  # a Ctrl-C was lost (`interrupt_if_heard`), and with it the machine code to keep
+            logger.debug("%s is not kept: %s", self._name, error)
         except Exception as error:  # the index is read once more, and was damaged since
             self._forget(error)
+
+    def holds(self, arguments: Any) -> bool:
+        """Whether the compiled function for these types is there, as this processor and this numba want it."""
+        try:
+            kept = self._cache_file._load_index()
+            name = kept.get(self._index_key(arguments, cpu_target.target_context.codegen()))
+        except Exception:  # damaged
+            return False
+        return name is not None and Path(self.cache_path, name).is_file()
 
     def _forget(self, error: Exception) -> None:
         """Write an empty index in the place of a damaged one."""
@@ -89,6 +101,11 @@ class KernelCache(FunctionCache):
             self.flush()
         except OSError:
             self.disable()
+
+
+def holds(cache: Any, arguments: Any) -> bool:
+    """Whether a cache keeps the compiled function for these types. Where the disk keeps nothing, none does."""
+    return isinstance(cache, KernelCache) and cache.holds(arguments)
 
 
 def open_cache(function: Callable[..., Any]) -> KernelCache | None:

@@ -262,19 +262,45 @@ class StopSignal:
         return (self.exhausted and time.monotonic() >= self._sure_until) or self._abandoned
 
 
+CALLED_BY_LLVM = "_raw_object_cache"
+"""So begin the names of the functions that LLVM calls. Python prints what is raised there, and drops it."""
+
+
+class _AtOnce:
+    """A handler of Ctrl-C that raises, and remembers it."""
+
+    heard = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.heard = True
+        if frame is None or not frame.f_code.co_name.startswith(CALLED_BY_LLVM):
+            raise KeyboardInterrupt
+
+
 @contextmanager
 def heard_at_once() -> Iterator[None]:
     """Within the block the first Ctrl-C interrupts at once, even under a `StopSignal`: a compilation keeps no part."""
     handler = signal.getsignal(signal.SIGINT)
-    noted = isinstance(getattr(handler, "__self__", None), StopSignal)
-    if not noted or threading.current_thread() is not threading.main_thread():
+    usual = handler is signal.default_int_handler or isinstance(getattr(handler, "__self__", None), StopSignal)
+    if not usual or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _AtOnce())
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def interrupt_if_heard() -> None:
+    """Raise the KeyboardInterrupt of a Ctrl-C that was lost within `heard_at_once`.
+
+    Most of a compilation passes in LLVM, which then calls Python to hand over the machine code. Nothing can be raised
+    there, nor in other functions that C calls.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if isinstance(handler, _AtOnce) and handler.heard and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
 
 
 _READING: ContextVar[StopSignal | None] = ContextVar("reading", default=None)

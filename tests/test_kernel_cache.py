@@ -9,6 +9,7 @@ import os
 import pickle
 
 import pytest
+from numba import types
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 
 from softsurv import kernel_cache
@@ -97,3 +98,33 @@ def test_a_full_disk_is_no_error(source, monkeypatch, caplog):
         assert load(source)(3) == 6
     (said,) = caplog.messages
     assert "cannot be written (No space left on device); kept in memory alone" in said
+
+
+def test_what_it_holds_is_for_these_types_this_numba_and_complete(source, monkeypatch):
+    function, whole = load(source), (types.int64,)
+    assert not kernel_cache.holds(None, whole)
+    assert not kernel_cache.holds(function._cache, whole)
+    assert function(3) == 6
+    assert kernel_cache.holds(function._cache, whole)
+    assert not kernel_cache.holds(function._cache, (types.float64,))
+    monkeypatch.setattr("numba.__version__", "0.0")
+    assert not kernel_cache.holds(load(source)._cache, whole)
+    monkeypatch.undo()
+    data, index = cached(source)
+    data.unlink()  # as on a disk that was full
+    assert not kernel_cache.holds(function._cache, whole)
+    index.write_bytes(b"")
+    assert not kernel_cache.holds(function._cache, whole)
+
+
+def test_without_machine_code_nothing_is_kept_and_the_cache_is_not_damaged(source, monkeypatch, caplog):
+    """A Ctrl-C may be dropped where LLVM hands over its code."""
+
+    def none(self, data):
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr(CompileResultCacheImpl, "reduce", none)
+    with caplog.at_level(logging.WARNING, logger="softsurv"):
+        assert load(source)(3) == 6
+    assert not caplog.messages
+    assert not cached(source)

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from softsurv import stopping as module
 from softsurv.exact import compile as compile_
 from softsurv.exact.objectives import relative_risk
 from softsurv.results import Status
-from softsurv.stopping import StopSignal, heard_at_once
+from softsurv.stopping import StopSignal, heard_at_once, interrupt_if_heard
 
 
 @pytest.fixture
@@ -220,3 +221,22 @@ def test_a_handler_of_the_user_stays_while_kernels_are_compiled():
     finally:
         signal.signal(signal.SIGINT, previous)
     assert heard == [1]
+
+
+def test_a_ctrl_c_that_python_drops_is_raised_later():
+    """LLVM calls Python when it has compiled, and what is raised in a callback of C is dropped."""
+
+    def _raw_object_cache_notify():
+        signal.raise_signal(signal.SIGINT)
+
+    interrupt_if_heard()
+    with heard_at_once():
+        with suppress(KeyboardInterrupt):
+            interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_if_heard()
+    with heard_at_once():
+        _raw_object_cache_notify()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_if_heard()
+    interrupt_if_heard()

@@ -23,6 +23,7 @@ from softsurv.estimators.soft.inference import covariance_of_leaves
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
 from softsurv.estimators.soft.tree import SoftSurvivalTree
+from softsurv.estimators.soft.warm_up import ready
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.soft.cross_validation import folds_of_content
 from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
@@ -272,6 +273,8 @@ def fit_stacked(
     The models have one ``preprocess``, device and dtype; ``recipes`` are theirs.
     """
     first = models[0]
+    for model in models:
+        ready(SoftParameters(**model.get_params(deep=False)))
     with one_core_each() as workers:
         machine = machine_of(first, recipes, sum(rows.data.n for rows in sets.training), workers)
         fitted = []

@@ -24,8 +24,8 @@ from softsurv.exact.helper import Helper
 from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
 from softsurv.exact.kernels.views import Packed, start_of, view_of
 from softsurv.exact.resolved import resolved_once
-from softsurv.kernel_cache import open_cache
-from softsurv.stopping import StopSignal
+from softsurv.kernel_cache import holds, open_cache
+from softsurv.stopping import StopSignal, interrupt_if_heard
 
 logger = logging.getLogger("softsurv")
 
@@ -89,11 +89,16 @@ class Entry:
         return open_cache(self.function)
 
     @cached_property
-    def _compiled(self) -> Any:
-        kinds = tuple(NUMBERS[one] if one in NUMBERS else view_of(one) for one in self.arguments)
+    def _signature(self) -> Any:
+        kinds = (NUMBERS[one] if one in NUMBERS else view_of(one) for one in self.arguments)
         result = types.void if self.returns is None else NUMBERS[self.returns]
-        kept = self._cache
-        compiled: Any = CFunc(self.function, (kinds, result), {}, {k: v for k, v in FAST.items() if k != "cache"})
+        return result(*kinds)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        kept, types_of = self._cache, self._signature
+        options = {name: value for name, value in FAST.items() if name != "cache"}
+        compiled: Any = CFunc(self.function, (types_of.args, types_of.return_type), {}, options)
         if kept is not None:
             compiled._cache = kept
         compiled.compile()
@@ -121,8 +126,7 @@ class Entry:
     @property
     def is_on_disk(self) -> bool:
         """Whether an earlier process kept it."""
-        folder = None if self._cache is None else self._cache.cache_path
-        return folder is not None and any(Path(folder).glob(f"*.{self.function.__qualname__}-*.nbi"))
+        return holds(self._cache, self._signature)
 
     @property
     def place(self) -> str | None:
@@ -187,6 +191,7 @@ def make_ready(
         for one in waiting:
             if one not in missing:
                 one.compile()  # reads
+                interrupt_if_heard()
         _compile(missing, what, meanwhile)
 
 
@@ -201,3 +206,4 @@ def _compile(missing: list[Compiled], what: str, meanwhile: Callable[[], object]
             logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, said, len(missing), one.title)
             helper.wait_for(place_of[one])
             one.compile()  # or reads what the helper compiled
+            interrupt_if_heard()

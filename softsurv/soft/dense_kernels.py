@@ -13,8 +13,9 @@ from softsurv.soft.step_kernels import inner
 
 @loop(POINTS, *floats(2, 1, 2), LIMITS, **REORDERED)
 def advance(state, trial, value, gradient, limits):
-    """Take the trial (D,) of every moving tree, or shorten its step, in place.
+    """A step of BFGS.
 
+    Take the trial (D,) of every moving tree, or shorten its step, in place.
     ``state``: the tables of ``_Points``; ``value`` (m,) and ``gradient`` (m, D) are those of the trials. ``limits``:
     sufficient decrease, least curvature, accuracy, iterations, halvings.
     """

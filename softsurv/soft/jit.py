@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import types
 
-from softsurv.kernel_cache import digest_of, kept_as
+from softsurv.kernel_cache import digest_of, holds, kept_as
 from softsurv.kernel_parts import NO_WRAPPERS, part
 
 PACKAGE = Path(__file__).parents[1]
@@ -99,8 +99,7 @@ class Loop:
     @property
     def is_on_disk(self) -> bool:
         """Whether an earlier process kept it."""
-        folder = self._compiled.stats.cache_path
-        return folder is not None and any(Path(folder).glob(f"*{self.py_func.__qualname__}*.nbi"))
+        return holds(self._compiled._cache, self.arguments)
 
     @property
     def place(self) -> str | None:

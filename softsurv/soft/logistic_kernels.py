@@ -18,8 +18,9 @@ from softsurv.soft.vector_math import exponential, log_one_plus
 
 @loop(*floats(3, 2, 2, 2, 2, 1, 1), *flags(1), together(FLOAT, FLOAT, FLOAT), INT, **FUSED)
 def newton(design, mass, labels, penalty, weights, value, size, moving, limits, rounds):
-    """Take up to so many steps of Newton's method at every moving node, or halve the next one, in place.
+    """Logistic regressions at the splits.
 
+    Take up to so many steps of Newton's method at every moving node, or halve the next one, in place.
     ``design`` (G, N, Q), ``mass`` and ``labels`` (K, N), ``penalty`` and ``weights`` (K, Q), the others (K,).
     ``limits``: largest entry of the gradient at the end, least share of a step, curvature added.
     """

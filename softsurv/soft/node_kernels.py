@@ -93,8 +93,9 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
 
 @loop(POINTS, LIMITS, INT, INT, INT, *floats(3, 3, 2, 4), together(*floats(2, 2, 1)), **FUSED)
 def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reach, well):
-    """Up to so many rounds of every moving tree over its leaves, in place.
+    """Training of the leaves, with the splits given.
 
+    Up to so many rounds of every moving tree over its leaves, in place.
     ``state`` and ``limits`` are those of `dense_kernels.advance`. ``design`` (G, N, Q), ``time`` (G, F, N), ``event``
     (G, N), ``reach`` (M, S, L / S, N), ``well``: the penalties' curvature and centre (M, Q + K) and floor (M,).
     """
@@ -183,8 +184,9 @@ def subtree_value(point, numbers, x, leaf_loss, mass, begin, end, gradient, scra
 
 @loop(POINTS, LIMITS, INT, *floats(3, 4, 4), *flags(2), *floats(2), **FUSED)
 def branch_rounds(state, limits, rounds, design, leaf_loss, mass, free, curvature):
-    """Up to so many rounds of every moving tree over its free branch nodes from a level on, in place.
+    """Training of the splits, with the leaves given.
 
+    Up to so many rounds of every moving tree over its free branch nodes from a level on, in place.
     ``leaf_loss`` (M, S, L / S, N), ``mass`` (M, S, 1, N), ``free`` (M, S) of each subtree, ``curvature`` (M, Q); the
     others as in `leaf_rounds`.
     """

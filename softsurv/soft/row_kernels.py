@@ -106,8 +106,9 @@ def route_block(split, mass, first, last, reach, cost, go_left, product, slopes)
 
 @loop(INT, *floats(3, 3, 2, 3, 3, 1, 3, 3, 3), **FUSED)
 def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time, reach):
-    """Expected loss (M,) of right-censored rows, slopes over splits (M, B, N) and predictors, and leaf weights.
+    """Expected loss of a soft tree, and its derivatives.
 
+    The rows are right-censored; slopes are over splits (M, B, N) and predictors.
     ``z`` (M, L, N), ``rise`` (M, L, N or 1), ``event`` (G, N), ``split`` (M, B, N), ``mass`` (M, S, N); to be filled:
     ``value`` (M,), ``slopes`` (M, B, N), ``by_time`` and ``reach`` (M, L, N).
     """
@@ -132,7 +133,11 @@ def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time
 
 @loop(INT, *floats(3, 3, 2, 3, 1, 3), **FUSED)
 def leaves_alone(link, z, rise, event, reach, value, by_time):
-    """Expected loss (M,) of right-censored rows that weigh ``reach`` (M, L, N) in each leaf, and slopes ``by_time``."""
+    """Expected loss of a soft tree for given splits, and its derivatives.
+
+    The rows are right-censored and weigh ``reach`` (M, L, N) in each leaf. To be filled: ``value`` (M,), and the slopes
+    over the predictors ``by_time`` (M, L, N).
+    """
     trees, leaves, rows = z.shape
     per_group = trees // event.shape[0]
     loss, slope, spread = np.empty((leaves, BLOCK)), np.empty((leaves, BLOCK)), np.empty(BLOCK)
@@ -150,7 +155,10 @@ def leaves_alone(link, z, rise, event, reach, value, by_time):
 
 @loop(INT, *floats(3, 3, 2, 3), **FUSED)
 def losses(link, z, rise, event, loss):
-    """Fill the loss of right-censored rows in each leaf, (M, L, N)."""
+    """Loss of each row in each leaf.
+
+    It is filled, (M, L, N), for right-censored rows.
+    """
     trees, leaves, rows = z.shape
     per_group = trees // event.shape[0]
     found, slope, spread = np.empty((leaves, BLOCK)), np.empty((leaves, BLOCK)), np.empty(BLOCK)
@@ -166,7 +174,10 @@ def losses(link, z, rise, event, loss):
 
 @loop(*floats(3, 3, 3, 1, 3, 3), **FUSED)
 def routing_alone(split, leaf_loss, mass, value, slopes, reach):
-    """The same as `leaves_and_routing` for given losses (M, L, N) of the leaves."""
+    """Expected loss of a soft tree for given losses in the leaves, and its derivatives.
+
+    As `leaves_and_routing`, with ``leaf_loss`` (M, L, N); slopes are over the splits alone.
+    """
     trees, leaves, rows = leaf_loss.shape
     branches = split.shape[1]
     held, cost = np.empty((branches + leaves, BLOCK)), np.empty((branches + leaves, BLOCK))

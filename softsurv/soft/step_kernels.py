@@ -33,8 +33,9 @@ def largest(values):
 
 @loop(*floats(3), *ints(2, 1), *floats(2, 2, 2), *flags(1), FLOAT, **REORDERED)
 def move(table, slot, place, x, gradient, scaled, accepted, curvature):
-    """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive.
+    """A step of the quasi-Newton method.
 
+    Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive.
     The tables of the trees are those at ``place`` (m,).
     """
     for m in range(len(place)):
@@ -64,7 +65,10 @@ def move_tree(rows, at, x, gradient, scaled, curvature):
 
 @loop(*floats(3), *ints(2, 1), *floats(2, 1), **REORDERED)
 def descend(table, slot, place, direction, slope):
-    """The direction -H g (m, D) of every tree and its slope (m,); -P g where rounding makes -H g go uphill."""
+    """Direction of the next step of the quasi-Newton method.
+
+    It is -H g (m, D) of every tree, with its slope (m,); -P g where rounding makes -H g go uphill.
+    """
     k = (table.shape[1] - 3) // 3
     room = np.empty((4, k)), np.empty((2, k, k))
     for m in range(len(place)):

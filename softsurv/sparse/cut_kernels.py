@@ -25,7 +25,7 @@ def totals(sums, size):
 
 @loop(*floats(1), *ints(1), *floats(2, 1), FLOAT, FLOAT, FLOAT, ONE_CAUSE)
 def cut_gains(score, order, sums, size, least, penalty, margin, causes):
-    """Gain of each cut along a score.
+    """Gain of each cut along one score.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
 
 @loop(*ints(1), *floats(2), *ints(2, 1, of=INT32), *floats(2, 1), FLOAT, FLOAT, FLOAT, ONE_CAUSE)
 def best_cuts(columns, values, order, place, sums, size, least, penalty, close, causes):
-    """Gain of the best cut of each of some columns, whose order is known.
+    """Gain of the best cut of each feature.
+
+    They are some columns, whose order is known.
 
     Parameters
     ----------
@@ -127,8 +129,9 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
 
 @loop(*floats(2), *ints(2), *floats(1, 2, 1), FLOAT, FLOAT, ONE_CAUSE)
 def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
-    """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
+    """Best combination of two features for a split.
 
+    It is a direction ``z_j + r z_k`` among pairs of columns and ratios; returns (gain, pair, ratio).
     The rows (S, n) are standardised. Scores are compared in :data:`SCORE_BINS` bins within :data:`SCORE_RANGE`
     standard deviations of their mean: enough to choose a direction, whose cut is then found among all rows.
     """

@@ -23,8 +23,9 @@ METRIC = together(*floats(3, 2, 2, 3, 4), *ints(1), *flags(2), *floats(4))
 
 @loop(STATE, LIMITS_OF_ROUNDS, INT, INT, INT, *floats(3, 3, 2, 2), *ints(2), PENALTIES, METRIC, **FUSED)
 def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass, leaf, penalties, metric):
-    """Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
+    """Fit the models of all leaves together.
 
+    Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
     ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``design`` (G, N, Q), ``time`` (G, F, N), ``event``
     (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength (M, Q + K), which deviations are free (M, Q + K), and
     the ridge (M,). ``metric``: as in `next_step`.

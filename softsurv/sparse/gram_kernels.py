@@ -12,8 +12,9 @@ from softsurv.soft.jit import FLOAT, REORDERED, floats, ints, loop
 
 @loop(*floats(3, 3, 3, 2, 2), *ints(2), *floats(2), FLOAT, *floats(4), **REORDERED)
 def add_leaf_grams(design, rise, slope, event, mass, leaf, weights, curvature, out):
-    """Add the curvature of every row to that of its leaf, ``out`` (M, L, R, R).
+    """Curvature of the loss in each leaf.
 
+    That of every row is added to that of its leaf, ``out`` (M, L, R, R).
     ``design`` (G, N, Q), the baseline's functions ``rise`` and their slopes ``slope`` (G, K, N), ``event`` (G, N),
     ``mass`` and ``leaf`` (M, N), ``weights`` (M, K) of the functions, and the ``curvature`` of a row by its level.
     """

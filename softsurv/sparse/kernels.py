@@ -86,7 +86,9 @@ def histogram_pair(first, second, n_first, n_second, rows, sums, size, out, caus
 
 @loop(*ints(2, of=INT16), *ints(1, 1), *floats(2, 1), FLOAT, FLOAT, ONE_CAUSE)
 def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
-    """Best gains with each root cut and one further cut in either side.
+    """Best gains of trees of two levels.
+
+    They have each root cut in turn, and one further cut in either side.
 
     Parameters
     ----------

@@ -16,8 +16,9 @@ from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds
 def rows_in_leaves(
     link, offset, level, shape, weights, features, rise_log, event, mass, leaf, value, total, by_level, by_weight
 ):
-    """Loss (M,) of right-censored rows under baselines ``sum_k weights_k I_k(y)``, and its derivatives.
+    """Loss under the models of the leaves, and its derivatives.
 
+    The rows are right-censored, their baselines ``sum_k weights_k I_k(y)``.
     ``offset`` (M, R, N) has one row for all leaves or one for each; ``level`` (M, L) is added to it. ``shape`` and
     ``weights`` (M, L, K) are the shape parameters and their exponentials, ``features`` (G, 2 K, N) the functions I_k
     and their slopes, ``rise_log`` (G, N) the log slope of I_1, which is read where K is 1; ``event`` (G, N), ``mass``

@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 from softsurv.exact.compile import price_of
 from softsurv.exact.entries import FOLDER, engine_files, make_ready
 from softsurv.exact.task import Task
-from softsurv.stopping import StopSignal
+from softsurv.stopping import StopSignal, heard_at_once
 
 FIRST_FIT = """
     import logging, sys
@@ -104,3 +106,20 @@ def test_the_digest_has_every_file_with_machine_code_of_an_entry():
     compiled = {file for file in files if re.search(r"^@(intrinsic|shared_kernel|njit)", file.read_text(), re.M)}
     assert (package / "float_bits.py").resolve() in compiled
     assert compiled <= known
+
+
+def test_a_ctrl_c_that_a_compilation_drops_ends_it():
+    """The next part is not compiled."""
+
+    class Part:
+        title, place, is_ready, is_on_disk = "a part", None, False, False
+
+        def compile(self):
+            compiled.append(self)
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+    compiled = []
+    with pytest.raises(KeyboardInterrupt), heard_at_once():
+        make_ready([Part(), Part()], "a test")
+    assert len(compiled) == 1

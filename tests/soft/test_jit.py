@@ -68,12 +68,16 @@ def test_another_process_finds_a_loop_where_the_disk_keeps_it(monkeypatch):
     assert not one.is_on_disk
 
 
-def test_what_was_kept_is_seen_on_disk(monkeypatch, tmp_path):
-    one = Loop(doubled_sum.py_func, doubled_sum.arguments)
-    monkeypatch.setattr(type(one), "_compiled", property(lambda self: _Kept(str(tmp_path))))
+def test_what_was_kept_is_seen_on_disk_for_its_own_arguments(monkeypatch, tmp_path):
+    """A fit of another kind, on a fresh machine, keeps the loop for other arguments alone."""
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    one = Loop(doubled_sum.py_func, doubled_sum.arguments, **FUSED)
+    assert one(np.arange(8.0)[::2], 1.0) == 25.0
+    assert any(tmp_path.rglob("*.nbi"))
     assert not one.is_on_disk
-    (tmp_path / f"module.{one.py_func.__qualname__}-1.nbi").touch()
+    one.compile()
     assert one.is_on_disk
+    assert Loop(doubled_sum.py_func, doubled_sum.arguments, **FUSED).is_on_disk
 
 
 class _Kept:
@@ -82,6 +86,7 @@ class _Kept:
     def __init__(self, folder):
         self.stats = self
         self.cache_path = folder
+        self._cache = None
 
 
 @pytest.mark.parametrize("values", [[3.0, -4.0], [np.nan, 1.0], [1.0, np.nan, 0.5], []])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softsurv.exact.entries import make_ready
-from softsurv.soft import logistic_kernels, node_kernels, row_kernels, step_kernels
+from softsurv.exact.entries import Compiled, make_ready
+from softsurv.soft import dense_kernels, logistic_kernels, node_kernels, row_kernels, step_kernels
 from softsurv.sparse import cut_kernels, fit_kernels, gram_kernels, kernels, leaf_kernels
 from softsurv.stopping import heard_at_once
 
 if TYPE_CHECKING:
     from softsurv.estimators.soft.parameters import SoftParameters
 
-LEAVES = (fit_kernels.fit_rounds, leaf_kernels.rows_in_leaves, step_kernels.descend)
+LEAVES = (fit_kernels.fit_rounds, leaf_kernels.rows_in_leaves, step_kernels.descend, step_kernels.move)
 """Loops that fit leaves. Two processes compile a list, one from either end: long ones are there."""
 
 DENSE = (
@@ -20,33 +20,36 @@ DENSE = (
     row_kernels.losses,
     step_kernels.descend,
     step_kernels.move,
+    row_kernels.routing_alone,
     row_kernels.leaves_and_routing,
 )
 """Loops of a dense tree. A tree of rules needs all, as it is compared with a dense one."""
 
-RULES = (
-    *LEAVES[:-1],
-    gram_kernels.add_leaf_grams,
+SEARCHES = (
     kernels.gain_of_leaf,
-    *DENSE,
     cut_kernels.cut_gains,
     cut_kernels.best_cuts,
     cut_kernels.best_pair,
     kernels.best_trees,
 )
+"""Loops that search for rules. They alone are called with single precision too: they get float64 sums."""
+
+RULES = (*LEAVES[:2], gram_kernels.add_leaf_grams, *SEARCHES[:1], *DENSE, *SEARCHES[1:])
 """Loops of a tree of rules."""
 
-NODES = (row_kernels.routing_alone, logistic_kernels.newton)
+NODES = (logistic_kernels.newton,)
 """What ``solver="nodec"`` calls beside those of a dense tree."""
 
-PAPER = (node_kernels.leaf_rounds, node_kernels.branch_rounds)
+PAPER = (node_kernels.leaf_rounds, dense_kernels.advance, node_kernels.branch_rounds)
 """What ``preset="paper"`` calls beside those."""
 
 
 def ready(parameters: SoftParameters) -> None:
     """Compile the loops that a fit with these arguments calls, or read them from disk."""
-    loops = RULES if parameters.has_rules else DENSE
-    if parameters.preset == "paper":
+    loops: tuple[Compiled, ...] = RULES if parameters.has_rules else DENSE
+    if parameters.dtype == "float32":
+        loops = SEARCHES if parameters.has_rules else ()
+    elif parameters.preset == "paper":
         loops = (*PAPER[:1], *loops, *NODES, *PAPER[1:])
     elif parameters.solver == "nodec":
         loops = (*loops, *NODES)

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 import numpy as np
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import SoftSurvivalTree, fit_many
 from softsurv.estimators.soft import warm_up
 from softsurv.soft.jit import Loop
 
@@ -43,6 +43,11 @@ FITTED = {"rules": {}, "dense": {"max_terms": None, "l2": 0.1, "shrinkage": 1.0,
         "max_terms=None, depth=2, solver='nodec', n_restarts=2",
         "preset='paper', depth=1, n_restarts=2",
         "preset='paper', depth=1, n_restarts=2, leaf='spline_po'",
+        "preset='paper', depth=1, n_restarts=2, leaf='lognormal'",
+        "depth=1, leaf='lognormal'",
+        "max_terms=None, depth=1, l1=0.1",
+        "max_terms=None, depth=1, dtype='float32'",
+        "depth=1, dtype='float32'",
     ],
 )
 def test_the_fit_itself_compiles_nothing(arguments):
@@ -77,6 +82,24 @@ def test_each_loop_is_said_once(arguments, loops, asked, caplog):
         f"compiling the training of soft trees, once on this machine: part {k} of {len(loops)}, {one.title}"
         for k, one in enumerate(loops, 1)
     ]
+
+
+def test_single_precision_compiles_the_searches_alone(asked):
+    """Loops over rows take double precision."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), (rng.random(80) < 0.8, rng.exponential(size=80) + 0.01)
+    SoftSurvivalTree(depth=1, leaf="weibull", dtype="float32", **FITTED["dense"]).fit(X, y)
+    assert not asked
+    SoftSurvivalTree(depth=1, leaf="weibull", dtype="float32").fit(X, y)
+    assert asked == list(warm_up.SEARCHES)
+
+
+def test_settings_that_train_together_are_said_too(asked):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), (rng.random(80) < 0.8, rng.exponential(size=80) + 0.01)
+    plain = {"depth": 1, "leaf": "weibull", **FITTED["dense"]}
+    fit_many(X, y, settings=[plain, plain | {"solver": "nodec"}])
+    assert asked == [*warm_up.DENSE, *warm_up.NODES]
 
 
 def test_what_is_on_disk_is_not_said(caplog):
