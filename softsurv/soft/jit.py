@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from copy import copy
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -103,10 +105,19 @@ class Loop:
 
     @property
     def place(self) -> str | None:
-        """Name, "module:name", by which another process finds it. None if the disk does not keep it."""
+        """Name, "module:name", by which another process finds it. None if it cannot be found or kept on disk."""
+        module, name = self.py_func.__module__, self.py_func.__name__
         folder = self._compiled.stats.cache_path
         kept = folder is not None and os.access(folder, os.W_OK)
-        return f"{self.py_func.__module__}:{self.py_func.__name__}" if kept else None
+        known = getattr(sys.modules.get(module), name, None) is self
+        return f"{module}:{name}" if kept and known else None
+
+    def of_causes(self, n: int) -> Loop:
+        """The same loop, to be compiled for the sums of n causes."""
+        twin = copy(self)
+        vars(twin)["_compiled"] = self._compiled
+        twin.arguments = tuple(types.UniTuple(INT, n) if one == ONE_CAUSE else one for one in self.arguments)
+        return twin
 
 
 def loop(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Loop]:

@@ -97,3 +97,15 @@ def test_the_largest_absolute_value_is_that_of_numpy(values):
 
     found = outer(np.array(values, dtype=float))
     np.testing.assert_equal(found, np.abs(values).max() if values else 0.0)
+
+
+def test_the_loop_of_several_causes_is_compiled_beside_that_of_one():
+    from softsurv.sparse import kernels
+
+    two = kernels.gain_of_leaf.of_causes(2)
+    assert two.arguments == (*floats(1), FLOAT, types.UniTuple(types.int64, 2))
+    assert two.place is None  # another process would compile the loop of one cause
+    two.compile()
+    assert two.is_ready
+    kernels.gain_of_leaf.compile()
+    assert {two.arguments, kernels.gain_of_leaf.arguments} <= set(kernels.gain_of_leaf._compiled.overloads)

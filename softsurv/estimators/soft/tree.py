@@ -235,7 +235,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         from softsurv.estimators.soft.hard_start import start_tree
         from softsurv.estimators.soft.parameters import SoftParameters
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
-        from softsurv.estimators.soft.warm_up import ready
+        from softsurv.estimators.soft.warm_up import ready, ready_for_causes
         from softsurv.soft.parallel import Machine, one_core_each
 
         parameters = SoftParameters(**self.get_params(deep=False))
@@ -247,6 +247,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         with budget.reading():
             raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
         look_before_fitting(*raw.X.shape, budget)
+        ready_for_causes(parameters, data.n_causes, budget)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split

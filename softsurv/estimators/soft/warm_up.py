@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from softsurv.exact.entries import Compiled, make_ready
 from softsurv.soft import dense_kernels, logistic_kernels, node_kernels, row_kernels, step_kernels
 from softsurv.sparse import cut_kernels, fit_kernels, gram_kernels, kernels, leaf_kernels
-from softsurv.stopping import heard_at_once
+from softsurv.stopping import StopSignal, heard_at_once
 
 if TYPE_CHECKING:
     from softsurv.estimators.soft.parameters import SoftParameters
@@ -55,3 +55,10 @@ def ready(parameters: SoftParameters) -> None:
         loops = (*loops, *NODES)
     with heard_at_once():
         make_ready(loops, "the training of soft trees")
+
+
+def ready_for_causes(parameters: SoftParameters, n: int, stop: StopSignal) -> None:
+    """Compile what a tree of rules calls where events have so many causes; the clock of ``stop`` does not count it."""
+    if n > 1 and parameters.has_rules:
+        with heard_at_once():
+            make_ready([one.of_causes(n) for one in SEARCHES], f"the search for rules with {n} causes", stop)
