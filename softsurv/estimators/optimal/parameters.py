@@ -77,14 +77,21 @@ class OptimalParameters:
 
 def leaf_kind(p: OptimalParameters, data: SurvivalData) -> str:
     """The leaf curve that the arguments and the data ask for."""
-    history = "causes" if data.cause is not None else "recurrent" if data.recurrent else None
+    history = check_history(p, data.cause is not None, data.recurrent)
     if history is None:
         return OBJECTIVES[p.objective][0] if p.leaf == "auto" else p.leaf
-    _require_auto(p, "objective", "relative_risk", history)
-    _require_auto(p, "leaf", "auto", history)
-    if p.tune_score not in ("auto", "likelihood"):
-        _require_auto(p, "tune_score", "likelihood", history)
     return HISTORIES[history]
+
+
+def check_history(p: OptimalParameters, causes: bool, recurrent: bool) -> str | None:
+    """The kind of event history, a name of `HISTORIES`, or None; refuse arguments that do not go with it."""
+    history = "causes" if causes else "recurrent" if recurrent else None
+    if history is not None:
+        _require_auto(p, "objective", "relative_risk", history)
+        _require_auto(p, "leaf", "auto", history)
+        if p.tune_score not in ("auto", "likelihood"):
+            _require_auto(p, "tune_score", "likelihood", history)
+    return history
 
 
 def _require_auto(p: OptimalParameters, name: str, only: str, history: str) -> None:

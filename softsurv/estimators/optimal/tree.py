@@ -21,6 +21,7 @@ from softsurv.estimators.optimal.level_order import add_level_orders
 from softsurv.estimators.optimal.on_demand import TreeParts
 from softsurv.estimators.optimal.parameters import (
     OptimalParameters,
+    check_history,
     check_least_rows,
     check_parameters,
     is_tuned,
@@ -237,6 +238,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         """
         check_parameters(self)
         refuse_unknown(OptimalSurvivalTree.fit, unknown, ELSEWHERE)
+        check_history(self, cause is not None, bool(recurrent))  # again once the rows are read, but before compilation
         SEARCHES[self.objective].warm_up(self.max_depth)
         import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
 

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from softsurv import OptimalSurvivalTree, SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.estimators.optimal.parameters import OptimalParameters, least_rows
+from softsurv.estimators.optimal.search import SEARCHES
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,12 @@ def test_wrong_predictions(trees, rows):
 def test_a_leaf_has_five_events_to_expect_unless_events_are_rare(n, events, rows):
     assert least_rows(OptimalParameters(), n, events) == rows
     assert least_rows(OptimalParameters(min_samples_leaf=7), n, events) == 7
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"), [({"cause": "c"}, "competing causes"), ({"recurrent": True}, "recurrent")]
+)
+def test_a_history_that_an_objective_does_not_take_is_refused_before_anything_is_compiled(outcome, words, monkeypatch):
+    monkeypatch.setattr(SEARCHES["ibs"], "warm_up", pytest.fail)
+    with pytest.raises(InvalidParameterError, match=f"objective must be 'relative_risk' with {words}"):
+        OptimalSurvivalTree("ibs").fit(pd.DataFrame({"c": [0, 1], "t": [1.0, 2.0]}), time="t", **outcome)
