@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import cache, cached_property
@@ -30,6 +32,9 @@ from softsurv.stopping import StopSignal, interrupt_if_heard
 logger = logging.getLogger("softsurv")
 
 FOLDER = Path(__file__).parent
+
+SAY_EVERY = 1.0
+"""Seconds between two lines on what is compiled."""
 
 ADDRESS = LONG = int
 """Arguments that are whole numbers: the address of an array's first element, a count."""
@@ -177,7 +182,7 @@ def make_ready(
     stop: StopSignal | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> None:
-    """Compile entries or read them from disk; says on the logger ``softsurv`` what it compiles, part by part.
+    """Compile entries or read them from disk; says on the logger ``softsurv`` what it compiles, every second or so.
 
     The clock of ``stop`` does not count the time that this takes. On a fresh machine a second process compiles too;
     once it is started, ``meanwhile`` is called.
@@ -202,8 +207,11 @@ def _compile(missing: list[Compiled], what: str, meanwhile: Callable[[], object]
     with Helper(shared if len(missing) > 1 else []) as helper, resolved_once():
         if missing and meanwhile is not None:
             meanwhile()
-        for said, one in enumerate(helper.in_turn(missing, place_of.__getitem__), 1):
-            logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, said, len(missing), one.title)
+        told, parts = -math.inf, len(missing)
+        for k, one in enumerate(helper.in_turn(missing, place_of.__getitem__), 1):
+            if time.monotonic() - told >= SAY_EVERY:
+                told = time.monotonic()
+                logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, k, parts, one.title)
             helper.wait_for(place_of[one])
             one.compile()  # or reads what the helper compiled
             interrupt_if_heard()

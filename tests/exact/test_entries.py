@@ -20,8 +20,10 @@ from softsurv.stopping import StopSignal, heard_at_once
 FIRST_FIT = """
     import logging, sys
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    from softsurv.exact import entries
     from softsurv.exact.compile import ready
     from softsurv.exact.objectives import label_costs, relative_risk
+    entries.SAY_EVERY = 0.0
     ready(relative_risk.TASK, deep=False)
     print("--")
     ready(label_costs.TASK, deep=False)
@@ -50,6 +52,18 @@ def test_what_is_compiled_is_said_once_on_a_machine(tmp_path):
         "compiling the exact search for 'label_costs', once on this machine: part 1 of 1, The cost of leaves"
     ]
     assert said_in_a_process(tmp_path) == [[""], [""]]
+
+
+def test_parts_that_take_no_second_are_not_said(caplog):
+    class Quick:
+        title, is_ready, is_on_disk, place = "A part", False, False, None
+
+        def compile(self):
+            pass
+
+    with caplog.at_level("WARNING", logger="softsurv"):
+        make_ready([Quick() for _ in range(5)], "a test")
+    assert caplog.messages == ["compiling a test, once on this machine: part 1 of 5, A part"]
 
 
 def test_compilation_takes_nothing_from_the_clock():

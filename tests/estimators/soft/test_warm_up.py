@@ -76,6 +76,7 @@ def compiled_later(arguments, outcome=None):
 def asked(monkeypatch):
     """The loops that fits have asked for, and none of them compiled or kept before."""
     found = []
+    monkeypatch.setattr("softsurv.exact.entries.SAY_EVERY", 0.0)
     monkeypatch.setattr(Loop, "is_ready", property(lambda loop: loop in found))
     monkeypatch.setattr(Loop, "is_on_disk", property(lambda loop: False))
     monkeypatch.setattr(Loop, "place", property(lambda loop: None))
