@@ -11,6 +11,9 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.trees.leaf_effects import Contrast, baseline_table, effect_table, measure_of
 from softsurv.trees.soft_tree import SoftTree
 
+SHOWN_EFFECTS = 40
+"""Effects of a leaf at most that the text shows: a category of hundreds of levels has as many."""
+
 
 @dataclass(frozen=True)
 class TreeSummary:
@@ -47,11 +50,22 @@ class TreeSummary:
         parts = [self.rules, "", "Leaves", self.leaves.to_string(float_format=_number, na_rep="-")]
         parts += ["", f"Typical row: {self.typical}."]
         if len(self.effects):
-            shown = self.effects[["effect", "lower", "upper", "coefficient", "standard_error"]]
+            columns = ["effect", "lower", "upper", "coefficient", "standard_error"]
+            shown = surest(self.effects, SHOWN_EFFECTS)[columns]
             parts += ["", f"Effects: {self.measure}", shown.to_string(float_format=_number, na_rep="-")]
+            left_out = len(self.effects) - len(shown)
+            parts += [f"{left_out} effects of less evidence are not shown: they are in `effects`."] * (left_out > 0)
         return "\n".join([*parts, "", *self.notes])
 
     __repr__ = __str__
+
+
+def surest(effects: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The effects of each leaf, and cause, that are furthest from none in standard errors; so many at most."""
+    evidence = effects["coefficient"].abs() / effects["standard_error"]
+    evidence = evidence.fillna(effects["coefficient"].abs())
+    groups = [name for name in effects.index.names if name not in ("feature", "contrast")]
+    return effects[evidence.groupby(level=groups).rank(ascending=False, method="first") <= most]
 
 
 def _number(value: float) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from softsurv import SoftSurvivalTree, load_dataset, load_model
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.soft.summary import surest
 
 
 def weibull_rows(n, seed):
@@ -192,3 +193,28 @@ def test_importances_do_not_depend_on_sharpness(gbsg2):
     names = list(tree.feature_names_in_)
     tree.tree_.leaves.data[:, :, 1:-1] = 0.0  # without slopes the split is all there is
     assert {names[k] for k in np.flatnonzero(tree.feature_importances_)} == set(asked)
+
+
+def test_the_text_shows_the_surest_effects_of_each_leaf_and_says_how_many_are_left_out(monkeypatch):
+    X, time, event = weibull_rows(400, 3)
+    X = X.assign(shop=np.random.default_rng(3).choice(["north", "south", "east", "west", "centre"], 400))
+    found = fitted(X, time, event, l2=1.0).summary()
+    assert "not shown" not in str(found)
+    monkeypatch.setattr("softsurv.estimators.soft.summary.SHOWN_EFFECTS", 3)
+    text = str(found)
+    evidence = (found.effects["coefficient"] / found.effects["standard_error"]).abs()
+    last = evidence.nlargest(3).index[-1]
+    assert last in surest(found.effects, 3).index
+    assert list(surest(found.effects, 3).index) == [
+        one for one in found.effects.index if evidence[one] >= evidence[last]
+    ]
+    assert f"{len(found.effects) - 3} effects of less evidence are not shown: they are in `effects`." in text
+
+
+def test_the_surest_effects_are_those_of_each_leaf_and_cause():
+    index = pd.MultiIndex.from_product(
+        [["x", "y"], [0, 1], list("abc"), ["+1"]], names=["cause", "leaf", "feature", "contrast"]
+    )
+    effects = pd.DataFrame({"coefficient": np.arange(12.0), "standard_error": [np.nan, 1.0] * 6}, index=index)
+    kept = surest(effects, 1)
+    assert [one[:3] for one in kept.index] == [("x", 0, "c"), ("x", 1, "c"), ("y", 0, "c"), ("y", 1, "c")]
