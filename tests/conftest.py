@@ -4,6 +4,7 @@ New cases: ``scripts/test --hypothesis-profile=random``, and ``scripts/fuzz_exac
 No example has a deadline: the first one compiles, and a busy machine is no defect.
 """
 
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,14 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def usual_ctrl_c():
+    """Ctrl-C raises, also where the tests run in the background of a shell, which lets its jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

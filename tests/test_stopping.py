@@ -223,7 +223,7 @@ def test_a_handler_of_the_user_stays_while_kernels_are_compiled():
     assert heard == [1]
 
 
-def test_a_ctrl_c_that_python_drops_is_raised_later():
+def test_a_ctrl_c_that_python_drops_is_raised_later(usual_ctrl_c):
     """LLVM calls Python when it has compiled, and what is raised in a callback of C is dropped."""
 
     def _raw_object_cache_notify():

@@ -34,9 +34,6 @@ from softsurv.trees.incidence import accumulated
 INDEPENDENT = 1e-8
 """A column follows from others where less than this share of its length is left beside them."""
 
-UNBOUNDED = 10.0
-"""Log hazard ratios of encoded columns beyond this are on their way to infinity: e^10 = 22,000."""
-
 
 class Baseline(BaseEstimator):
     """Shared surface of the baselines: hazards of the causes that rise in steps at ``times_``."""
@@ -159,6 +156,13 @@ class CauseSpecificCox(Baseline):
         for code in range(1, max(len(self.cause_names_), 1) + 1):
             event = codes == code
             name = f"cause {self.cause_names_[code - 1]!r}" if self.cause_names_ else "the event"
+            told = self.preprocessor_.get_feature_names_out()[foretelling(x, known["time"], event)]
+            if told.size:
+                warn(
+                    f"{name} is foretold by {', '.join(map(repr, told))}: each event has the highest value at risk, or "
+                    "each the lowest. Its Cox regression has no bound; leave the column out",
+                    ConvergenceWarning,
+                )
             coefficients.append(_coefficients(x, known["time"], event, known["weight"], known["entry"], name))
             risk = np.exp(x @ coefficients[-1])
             steps = _baseline_steps(known["time"], event, risk, known["weight"], known["entry"])
@@ -178,27 +182,32 @@ class CauseSpecificCox(Baseline):
 def _coefficients(
     x: FloatArray, time: FloatArray, event: Any, weight: FloatArray | None, entry: FloatArray | None, name: str
 ) -> FloatArray:
-    """Log hazard ratios (P,) by Efron's partial likelihood; 0 for a column that follows from those before it.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If they have no bound, as where a column foretells the event.
-    """
+    """Log hazard ratios (P,) by Efron's partial likelihood; 0 for a column that follows from those before it."""
     kept, found = independent(x), np.zeros(x.shape[1])
     if not kept.any() or not event.any():
         return found
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of standard errors, and of what is said below
+        warnings.simplefilter("ignore", RuntimeWarning)  # of standard errors, and of what was said
         try:
             found[kept] = _efron(x[:, kept], time, event, weight, entry)
         except (ArithmeticError, ValueError) as error:  # lifelines has a ValueError of its own
             raise InvalidSurvivalDataError(
                 f"the Cox regression of {name} does not converge; leave out columns that foretell it, or one another"
             ) from error
-    if np.abs(found).max() > UNBOUNDED:
-        warn(f"a column foretells {name}, so its Cox regression has no bound; leave it out", ConvergenceWarning)
     return found
+
+
+def foretelling(x: FloatArray, time: FloatArray, event: Any) -> BoolArray:
+    """Columns (P,) of x (N, P) in which each event has the highest value of all rows then at risk, or each the lowest.
+
+    The partial likelihood then rises for ever with the size of the coefficient.
+    """
+    order = np.argsort(-time, kind="stable")
+    at_risk, falling, happened = x[order], time[order], np.asarray(event)[order]
+    last = np.searchsorted(-falling, -falling[happened], side="right") - 1
+    highest, lowest = (limit.accumulate(at_risk, axis=0)[last] for limit in (np.maximum, np.minimum))
+    own = at_risk[happened]
+    return ((own == highest).all(0) | (own == lowest).all(0)) & (highest > lowest).any(0)
 
 
 def independent(x: FloatArray) -> BoolArray:

@@ -196,7 +196,7 @@ def test_an_option_of_the_other_tree(trial, capsys):
     assert "--objective is no option of --model soft" in capsys.readouterr().err
 
 
-def test_ctrl_c_keeps_the_best_tree_so_far_and_ends_with_130(trial):
+def test_ctrl_c_keeps_the_best_tree_so_far_and_ends_with_130(trial, usual_ctrl_c):
     slow = ["--depth", "4", "--restarts", "600", "--solver", "nodec", "--max-iter", "5000", "--verbose"]
     command = [sys.executable, "-m", "softsurv", *FIT, *OUTCOME, *slow, "--out", "m"]
     for wait in (1.5, 3, 5, 8, 12, 17, 24):  # a busy machine may take longer until the fit has begun

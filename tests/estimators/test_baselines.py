@@ -13,7 +13,7 @@ from softsurv import load_dataset
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError, InvalidTimesError
-from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox, independent
+from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox, foretelling, independent
 from softsurv.metrics import auc_incidence, brier_score_incidence
 from softsurv.nonparametric import censoring_survival, kaplan_meier
 
@@ -178,7 +178,7 @@ def test_a_column_that_foretells_a_cause_is_said_once(weight):
     X = pd.DataFrame({"a": rng.normal(size=200), "told": (cause == 2) | (rng.random(200) < 0.5)})
     outcome = {} if weight is None else {"weight": np.full(200, weight)}
     data = survival_data(X, time=rng.exponential(size=200), cause=cause, **outcome)
-    with pytest.warns(ConvergenceWarning, match=r"^a column foretells cause '2', so .*; leave it out$") as said:
+    with pytest.warns(ConvergenceWarning, match=r"^cause '2' is foretold by 'told': .*; leave the column out$") as said:
         CauseSpecificCox().fit(data)
     assert len(said) == 1
 
@@ -188,3 +188,15 @@ def test_independent_columns_are_the_first_of_those_that_follow_from_one_another
     table = np.column_stack([x[:, 0], np.ones(30), x[:, 1], x[:, 0] - 3.0, x[:, 2], x[:, 0] + x[:, 2]])
     assert independent(table).tolist() == [True, False, True, False, True, False]
     assert independent(x[:2]).tolist() == [True, False, False]
+
+
+def test_a_column_foretells_where_each_event_is_highest_or_lowest_at_risk():
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        n = 6
+        x, time, event = rng.integers(0, 3, (n, 4)).astype(float), rng.integers(1, 5, n), rng.random(n) < 0.5
+        for k, found in enumerate(foretelling(x, time, event)):
+            ends = [(x[i, k], x[time >= time[i], k]) for i in np.flatnonzero(event)]
+            varies = any(at_risk.min() < at_risk.max() for _, at_risk in ends)
+            highest, lowest = (all(own == end(at_risk) for own, at_risk in ends) for end in (np.max, np.min))
+            assert found == (varies and (highest or lowest))

@@ -122,7 +122,7 @@ def test_the_digest_has_every_file_with_machine_code_of_an_entry():
     assert compiled <= known
 
 
-def test_a_ctrl_c_that_a_compilation_drops_ends_it():
+def test_a_ctrl_c_that_a_compilation_drops_ends_it(usual_ctrl_c):
     """The next part is not compiled."""
 
     class Part:
