@@ -152,7 +152,7 @@ class CauseSpecificCox(Baseline):
         self.preprocessor_ = Preprocessor(drop_first=True).fit(data.X)
         x = self._prepare(data.X)
         known = data.outcomes()
-        coefficients, rises = [], []
+        kept, coefficients, rises = independent(x), [], []
         for code in range(1, max(len(self.cause_names_), 1) + 1):
             event = codes == code
             name = f"cause {self.cause_names_[code - 1]!r}" if self.cause_names_ else "the event"
@@ -163,7 +163,7 @@ class CauseSpecificCox(Baseline):
                     "each the lowest. Its Cox regression has no bound; leave the column out",
                     ConvergenceWarning,
                 )
-            coefficients.append(_coefficients(x, known["time"], event, known["weight"], known["entry"], name))
+            coefficients.append(_coefficients(x, kept, known["time"], event, known["weight"], known["entry"], name))
             risk = np.exp(x @ coefficients[-1])
             steps = _baseline_steps(known["time"], event, risk, known["weight"], known["entry"])
             rises.append(steps[np.searchsorted(np.unique(known["time"]), self.times_)])
@@ -180,16 +180,24 @@ class CauseSpecificCox(Baseline):
 
 
 def _coefficients(
-    x: FloatArray, time: FloatArray, event: Any, weight: FloatArray | None, entry: FloatArray | None, name: str
+    x: FloatArray,
+    kept: BoolArray,
+    time: FloatArray,
+    event: Any,
+    weight: FloatArray | None,
+    entry: FloatArray | None,
+    name: str,
 ) -> FloatArray:
-    """Log hazard ratios (P,) by Efron's partial likelihood; 0 for a column that follows from those before it."""
-    kept, found = independent(x), np.zeros(x.shape[1])
+    """Log hazard ratios (P,) by Efron's partial likelihood; 0 for the columns that are not ``kept`` (P,)."""
+    found = np.zeros(x.shape[1])
     if not kept.any() or not event.any():
         return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of standard errors, and of what was said
         try:
             found[kept] = _efron(x[:, kept], time, event, weight, entry)
+        except InvalidParameterError:  # lifelines is not installed
+            raise
         except (ArithmeticError, ValueError) as error:  # lifelines has a ValueError of its own
             raise InvalidSurvivalDataError(
                 f"the Cox regression of {name} does not converge; leave out columns that foretell it, or one another"

@@ -273,8 +273,7 @@ def fit_stacked(
     The models have one ``preprocess``, device and dtype; ``recipes`` are theirs.
     """
     first = models[0]
-    for model in models:
-        ready(SoftParameters(**model.get_params(deep=False)))
+    ready(*(SoftParameters(**model.get_params(deep=False)) for model in models))
     with one_core_each() as workers:
         machine = machine_of(first, recipes, sum(rows.data.n for rows in sets.training), workers)
         fitted = []

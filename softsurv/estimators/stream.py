@@ -29,6 +29,7 @@ from softsurv.estimators.soft.devices import choose_device
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
 from softsurv.estimators.soft.training import warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import SoftSurvivalTree
+from softsurv.estimators.soft.warm_up import ready
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
 from softsurv.soft.fit import build_tree
@@ -105,6 +106,7 @@ def fit_stream(
     _check_arguments(model, table, sample_rows, max_sweeps, folder)
     parameters = SoftParameters(**model.get_params(deep=False))
     candidate = _streamable(parameters)
+    ready(parameters)
     with (
         join(parameters.device) as ranks,
         StopSignal(parameters.time_limit) as budget,

@@ -86,7 +86,8 @@ def ready(
     in_lanes = in_lanes and base == "sums"
     asked = task, base, deep, recursive, in_lanes, leaf_points
     if asked in _known:
-        make_ready(also, f"the exact search for {task.name!r}", stop)
+        with heard_at_once():
+            make_ready(also, f"the exact search for {task.name!r}", stop)
         return _known[asked]
     calls = _known[asked] = _made_ready(*asked, stop, meanwhile, also)
     return calls

@@ -1,6 +1,7 @@
 """Baselines of competing risks: Aalen-Johansen, riskRegression's cause-specific Cox, lifelines, one kind of event."""
 
 import os
+import sys
 from pathlib import Path
 
 import lifelines
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from softsurv import load_dataset
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidSurvivalDataError, InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox, foretelling, independent
 from softsurv.metrics import auc_incidence, brier_score_incidence
 from softsurv.nonparametric import censoring_survival, kaplan_meier
@@ -200,3 +201,11 @@ def test_a_column_foretells_where_each_event_is_highest_or_lowest_at_risk():
             varies = any(at_risk.min() < at_risk.max() for _, at_risk in ends)
             highest, lowest = (all(own == end(at_risk) for own, at_risk in ends) for end in (np.max, np.min))
             assert found == (varies and (highest or lowest))
+
+
+def test_without_lifelines_weights_meet_the_sentence_that_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lifelines", None)
+    X = pd.DataFrame({"a": np.arange(20.0) % 7})
+    data = survival_data(X, time=np.arange(1.0, 21), cause=np.arange(20) % 3, weight=np.full(20, 2.0))
+    with pytest.raises(InvalidParameterError, match="python -m pip install lifelines"):
+        CauseSpecificCox().fit(data)

@@ -44,17 +44,21 @@ PAPER = (node_kernels.leaf_rounds, dense_kernels.advance, node_kernels.branch_ro
 """What ``preset="paper"`` calls beside those."""
 
 
-def ready(parameters: SoftParameters) -> None:
-    """Compile the loops that a fit with these arguments calls, or read them from disk."""
-    loops: tuple[Compiled, ...] = RULES if parameters.has_rules else DENSE
-    if parameters.dtype == "float32":
-        loops = SEARCHES if parameters.has_rules else ()
-    elif parameters.preset == "paper":
-        loops = (*PAPER[:1], *loops, *NODES, *PAPER[1:])
-    elif parameters.solver == "nodec":
-        loops = (*loops, *NODES)
+def ready(*fits: SoftParameters) -> None:
+    """Compile the loops that fits with these arguments call, or read them from disk."""
+    loops = dict.fromkeys(loop for parameters in fits for loop in loops_of(parameters))
     with heard_at_once():
         make_ready(loops, "the training of soft trees")
+
+
+def loops_of(parameters: SoftParameters) -> tuple[Compiled, ...]:
+    """The loops that a fit calls."""
+    if parameters.dtype == "float32":
+        return SEARCHES if parameters.has_rules else ()
+    loops = RULES if parameters.has_rules else DENSE
+    if parameters.preset == "paper":
+        return (*PAPER[:1], *loops, *NODES, *PAPER[1:])
+    return (*loops, *NODES) if parameters.solver == "nodec" else loops
 
 
 def ready_for_causes(parameters: SoftParameters, n: int, stop: StopSignal) -> None:

@@ -49,6 +49,11 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         super().__init__(rows, p, "nelson_aalen", room)
         self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
 
+    @classmethod
+    def warm_up(cls, depth: int | str | None) -> None:
+        deep = depth not in (0, 1, 2)
+        ready(RULE.task, deep=deep, leaf_points=RULE.leaf_points, meanwhile=import_torch)
+
     def pareto(self, depth: int, leaves: int | None, stop: StopSignal, *, count: bool = False) -> VectorSearch:
         """The search over deviance and differences; the time of ``stop`` does not include compilation."""
         return fair_survival_search(
@@ -191,8 +196,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             If ``horizon`` is not finite times above 0.
         """
         self._check()
-        deep = self.max_depth not in (0, 1, 2)
-        ready(RULE.task, deep=deep, leaf_points=RULE.leaf_points, meanwhile=import_torch)
+        FairRelativeRiskSearch.warm_up(self.max_depth)
         timer = StopSignal(self.time_limit)
         with timer.reading():
             data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)

@@ -45,3 +45,10 @@ def test_a_spent_budget_ends_after_the_sweep(parquet):
         model = fit_stream(tree(time_limit=0.0), Table(parquet, "t", "died"), max_sweeps=5)
     assert model.report_.status == "time_limit"
     assert len(model.report_.trace) == 1
+
+
+def test_what_a_streamed_fit_calls_is_made_ready_before_its_clock_starts(parquet, monkeypatch):
+    made = []
+    monkeypatch.setattr("softsurv.estimators.stream.ready", made.append)
+    fit_stream(tree(), Table(parquet, "t", "died"), max_sweeps=1)
+    assert [one.depth for one in made] == [tree().depth]
