@@ -67,7 +67,7 @@ LATER = {
         "soft/one_pass.py", "soft/row_kernels.py", "soft/step_kernels.py", "soft/vector_math.py", "float_bits.py",
     ),
     "First fits in half of the time, compiled before the clock starts": (
-        "exact/helper.py", "exact/resolved.py", "kernel_parts.py", "exact/kernels/root.py", "soft/jit.py",
+        "exact/helper.py", "exact/resolved.py", "kernel_parts.py", "loops.py", "exact/kernels/root.py", "soft/jit.py",
         "estimators/soft/warm_up.py",
     ),
     "Limits that hold in every phase, memory included": ("exact/memory.py", "data/in_time.py", "cox.py"),

@@ -10,7 +10,19 @@ import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"arrays", "errors", "results", "clamps", "numerics", "roots", "stopping", "files", "kernel_cache", "kernel_parts"},
+    {
+        "arrays",
+        "errors",
+        "results",
+        "clamps",
+        "numerics",
+        "roots",
+        "stopping",
+        "files",
+        "kernel_cache",
+        "kernel_parts",
+        "loops",
+    },
     {"nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
@@ -28,6 +40,7 @@ NEIGHBOURS = {
     ("stopping", "results"),  # why to stop is a Status
     ("numerics", "clamps"),
     ("kernel_parts", "kernel_cache"),
+    ("loops", "kernel_cache"),
     ("cli", "commands"),
     ("__main__", "cli"),
     ("commands", "cli"),

@@ -78,11 +78,18 @@ class Entry:
         ``int``, ``float``, ``np.uint64``, or the NamedTuple of a view.
     returns : type, optional
         ``float``, or nothing.
+    digest : callable () -> str, optional
+        Changes with every file whose code ends up in it; by default that of the engine.
+    options : dict, optional
+        Options of numba.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any], returns: Any = None) -> None:
-        self.function = function
-        self.arguments, self.returns = tuple(arguments), returns
+    def __init__(
+        self, function: Callable[..., Any], arguments: Iterable[Any], returns: Any = None,
+        *, digest: Callable[[], str] | None = None, options: dict[str, Any] = FAST,
+    ) -> None:  # fmt: skip
+        self.function, self.options = function, options
+        self.arguments, self.returns, self._digest = tuple(arguments), returns, digest or engine_digest
         self.title = (function.__doc__ or "").partition(".")[0].partition("\n")[0]
 
     @cached_property
@@ -90,7 +97,7 @@ class Entry:
         # Numba compiles again when the file of a function changes, but not when a function that it calls changes. So
         # the name on disk holds a digest of all files, and the module's name: modules of one template share a file.
         module = self.function.__module__.rpartition(".")[2]
-        self.function.__qualname__ = f"{self.function.__name__}_{module}_{engine_digest()}"
+        self.function.__qualname__ = f"{self.function.__name__}_{module}_{self._digest()}"
         return open_cache(self.function)
 
     @cached_property
@@ -102,7 +109,7 @@ class Entry:
     @cached_property
     def _compiled(self) -> Any:
         kept, types_of = self._cache, self._signature
-        options = {name: value for name, value in FAST.items() if name != "cache"}
+        options = {name: value for name, value in self.options.items() if name != "cache"}
         compiled: Any = CFunc(self.function, (types_of.args, types_of.return_type), {}, options)
         if kept is not None:
             compiled._cache = kept

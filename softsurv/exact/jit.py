@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from softsurv.kernel_cache import digest_of, kept_as, njit
+from softsurv.kernel_cache import digest_of, njit
 from softsurv.kernel_parts import NO_WRAPPERS, part
-
-logger = logging.getLogger("softsurv")
+from softsurv.loops import Loop
 
 FAST: dict[str, Any] = {
     "fastmath": {"nnan", "nsz", "contract", "reassoc"},
@@ -52,9 +51,13 @@ FUSE: dict[str, Any] = {"fastmath": {"contract"}}
 """Only fused multiply-add is allowed: sums are never reassociated, so results do not depend on the lane."""
 
 
-def array_entry(*files: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile functions that make arrays and are called from Python; ``files`` are those whose code ends up in them."""
-    return kept_as(source_digest(files), **ARRAYS)
+def array_entry(*files: str) -> Callable[..., Callable[[Callable[..., Any]], Loop]]:
+    """A decorator, given types of arguments, for functions that make arrays and are called from Python.
+
+    ``files`` are those whose code ends up in them.
+    """
+    digest = partial(source_digest, files)
+    return lambda *arguments: lambda function: Loop(function, arguments, digest, error_model="numpy")
 
 
 def array_kernel(function: Callable[..., Any]) -> Any:
@@ -74,27 +77,21 @@ def fused_inlined(function: Callable[..., Any]) -> Any:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Stop the garbage collector meanwhile: it would search millions of objects, a quarter of the compilation time."""
+    """Stop the garbage collector meanwhile: it would search millions of objects, a quarter of the compilation time.
+
+    Afterwards all objects count as old, so that the next collection of young ones does not search them either: half a
+    second of a first fit. A program that has frozen objects of its own keeps them so, and its young objects young.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # puts them with the oldest
         if enabled:
             gc.enable()
-
-
-def say_compiling(functions: Iterable[Any], what: str) -> None:
-    """Say on the logger ``softsurv`` how many functions called from Python will be compiled: those not on disk."""
-    missing = sum(not is_on_disk(function) for function in functions)
-    if missing:
-        logger.warning("compiling %s, once on this machine: %d parts", what, missing)
-
-
-def is_on_disk(function: Any) -> bool:
-    """Whether a compiled function that is called from Python was kept by an earlier process."""
-    folder = function.stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"*{function.py_func.__qualname__}*.nbi"))
 
 
 def source_digest(names: Iterable[str]) -> str:

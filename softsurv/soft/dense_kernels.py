@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import LIMITS, POINTS, REORDERED, floats, loop, loop_part
+from softsurv.loops import floats
+from softsurv.soft.jit import LIMITS, POINTS, REORDERED, loop, loop_part
 from softsurv.soft.step_kernels import inner
 
 

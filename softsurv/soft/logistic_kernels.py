@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FLOAT, FUSED, INT, REORDERED, flags, floats, loop, loop_part, together
+from softsurv.loops import FLOAT, INT, flags, floats, together
+from softsurv.soft.jit import FUSED, REORDERED, loop, loop_part
 from softsurv.soft.packed_rows import add_linear, add_products, packed
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.soft.step_kernels import inner, largest

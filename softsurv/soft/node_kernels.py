@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.clamps import LOG_SHAPE_LIMIT
+from softsurv.loops import INT, flags, floats, together
 from softsurv.soft.dense_kernels import advance_tree
-from softsurv.soft.jit import FUSED, INT, LIMITS, POINTS, flags, floats, loop, loop_part, together
+from softsurv.soft.jit import FUSED, LIMITS, POINTS, loop, loop_part
 from softsurv.soft.packed_rows import add_linear, add_products, packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds, route_block
 from softsurv.soft.step_kernels import inner

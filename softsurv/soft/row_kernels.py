@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.clamps import EXP_LIMIT
-from softsurv.soft.jit import FUSED, INT, floats, loop, loop_part
+from softsurv.loops import INT, floats
+from softsurv.soft.jit import FUSED, loop, loop_part
 from softsurv.soft.step_kernels import inner
 from softsurv.soft.vector_math import exponential, log_one_plus
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FLOAT, REORDERED, flags, floats, ints, loop, loop_part
+from softsurv.loops import FLOAT, flags, floats, ints
+from softsurv.soft.jit import REORDERED, loop, loop_part
 
 
 @loop_part(**REORDERED)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FLOAT, INT32, ONE_CAUSE, floats, ints, loop, loop_part
+from softsurv.loops import FLOAT, INT32, floats, ints
+from softsurv.soft.jit import ONE_CAUSE, loop, loop_part
 from softsurv.sparse.kernels import gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FLOAT, FUSED, INT, flags, floats, ints, loop, loop_part, together
+from softsurv.loops import FLOAT, INT, flags, floats, ints, together
+from softsurv.soft.jit import FUSED, loop, loop_part
 from softsurv.soft.node_kernels import leaf_block
 from softsurv.soft.packed_rows import packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FLOAT, REORDERED, floats, ints, loop
+from softsurv.loops import FLOAT, floats, ints
+from softsurv.soft.jit import REORDERED, loop
 
 
 @loop(*floats(3, 3, 3, 2, 2), *ints(2), *floats(2), FLOAT, *floats(4), **REORDERED)

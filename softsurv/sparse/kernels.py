@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.soft.jit import FLOAT, INT16, ONE_CAUSE, floats, ints, loop, loop_part
+from softsurv.loops import FLOAT, INT16, floats, ints
+from softsurv.soft.jit import ONE_CAUSE, loop, loop_part
 
 N_SUMS = 5
 """Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.soft.jit import FUSED, INT, floats, ints, loop, loop_part
+from softsurv.loops import INT, floats, ints
+from softsurv.soft.jit import FUSED, loop, loop_part
 from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds
 
 

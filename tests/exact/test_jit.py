@@ -1,12 +1,11 @@
 """How functions are compiled: names on disk that follow the source, and what is said and counted."""
 
 import gc
-import logging
-from types import SimpleNamespace
 
 import pytest
 
 from softsurv.exact import jit
+from softsurv.loops import FLOAT
 
 
 def test_the_digest_follows_every_file_and_not_their_order(monkeypatch, tmp_path):
@@ -29,7 +28,9 @@ def test_an_entry_is_named_after_the_files_compiled_into_it():
         def one(x):
             return x
 
-        names.append(jit.array_entry(*files)(one).py_func.__qualname__)
+        made = jit.array_entry(*files)(FLOAT)(one)
+        assert made(2.0) == 2.0
+        names.append(made.py_func.__qualname__)
     assert names == [f"one_{jit.source_digest(files)}" for files in (["jit.py"], ["jit.py", "kernels/words.py"])]
     assert names[0] != names[1]
 
@@ -52,19 +53,25 @@ def test_garbage_collection_is_as_before_also_after_an_error(enabled):
         (gc.enable if was else gc.disable)()
 
 
-def kept(folder, name):
-    def function():
-        pass
+def test_after_a_compilation_all_objects_count_as_old():
+    """Else the next collection of young objects searches the millions that a compilation makes."""
+    gc.enable()
+    made = [[] for _ in range(10)]
+    with jit.without_garbage_collection():
+        made += [[] for _ in range(10_000)]
+        assert gc.get_count()[0] > 10_000
+    assert gc.get_count()[0] < 1_000
+    assert gc.get_freeze_count() == 0
+    old = {id(one) for one in gc.get_objects(generation=2)}
+    assert all(id(one) in old for one in made)
 
-    function.__qualname__ = name
-    return SimpleNamespace(stats=SimpleNamespace(cache_path=folder), py_func=function)
 
-
-def test_only_what_is_not_on_disk_is_said(tmp_path, caplog):
-    (tmp_path / "module.first_abc-12.py311.nbi").touch()
-    first, second, homeless = kept(tmp_path, "first_abc"), kept(tmp_path, "second_abc"), kept(None, "first_abc")
-    assert [jit.is_on_disk(one) for one in (first, second, homeless)] == [True, False, False]
-    with caplog.at_level(logging.WARNING, logger="softsurv"):
-        jit.say_compiling([first], "nothing")
-        jit.say_compiling([first, second, homeless], "a search")
-    assert [record.getMessage() for record in caplog.records] == ["compiling a search, once on this machine: 2 parts"]
+def test_objects_that_a_program_has_frozen_stay_so():
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with jit.without_garbage_collection():
+            pass
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()

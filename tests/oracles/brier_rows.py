@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from oracles.plain_python import plain
 
 from softsurv.exact.brier.leaf_costs import KM_ROWS
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.table import Rules
+from softsurv.exact.brier.tiles import tile
 from softsurv.exact.objectives.brier import IbsScore
 
 
@@ -23,7 +25,12 @@ def in_order(seed, n=24, p=4, n_times=12, weighted=False, **how):
 
 def rules_of(rows, mode=KM_ROWS, min_rows=1.0, complexity=0.0):
     """Rules of a search that nothing stops."""
-    return Rules(mode, has_equal_rows(rows), min_rows, complexity, 2.0, True, np.zeros(1, np.int64))
+    return Rules(mode, has_equal_rows(rows), min_rows, complexity, 2.0, True, np.zeros(1, np.int64), tile.address)
+
+
+def in_python(rules):
+    """The same for kernels that run as plain Python."""
+    return rules._replace(tile=plain(tile))
 
 
 def four_leaves(x, first, second):

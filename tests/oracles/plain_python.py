@@ -14,6 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
 from softsurv.exact.entries import Entry
+from softsurv.loops import Loop
 
 LANES = 8
 
@@ -23,7 +24,7 @@ def plain(compiled, **instead):
 
     Parameters
     ----------
-    compiled : function compiled by numba, or an `Entry`
+    compiled : function compiled by numba, an `Entry` or a `Loop`
     **instead
         Functions that take the place of those of the same names, wherever they are called.
     """
@@ -60,7 +61,7 @@ class _Bodies:
             return self.instead[name]
         if isinstance(value, _Intrinsic):
             return INTRINSICS[name]
-        return self.of(value) if isinstance(value, (Dispatcher, Entry)) else value
+        return self.of(value) if isinstance(value, (Dispatcher, Entry, Loop)) else value
 
 
 def _names_in(code):
@@ -90,6 +91,18 @@ def array_at(address, shape):
 def call(function, arguments):
     """Call what stands in the place of an address."""
     return function(*arguments)
+
+
+PACKED = {}
+"""Structures by the address of the words that stand for them."""
+
+
+def pack(value, words):
+    PACKED[words.ctypes.data] = value
+
+
+def view_of_words(address):
+    return PACKED[address.flat.ctypes.data]
 
 
 def load(array, at):
@@ -124,6 +137,8 @@ def compare_and_swap(array, at, expected, new):
 
 INTRINSICS = {
     "address_of": Address,
+    "pack": pack,
+    "table_at": view_of_words,
     "ints_at": array_at,
     "floats_at": array_at,
     "matrix_at": array_at,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from softsurv.exact.entries import Compiled, make_ready
 from softsurv.soft import dense_kernels, logistic_kernels, node_kernels, row_kernels, step_kernels
+from softsurv.soft.jit import of_causes
 from softsurv.sparse import cut_kernels, fit_kernels, gram_kernels, kernels, leaf_kernels
 from softsurv.stopping import StopSignal, heard_at_once
 
@@ -65,4 +66,4 @@ def ready_for_causes(parameters: SoftParameters, n: int, stop: StopSignal) -> No
     """Compile what a tree of rules calls where events have so many causes; the clock of ``stop`` does not count it."""
     if n > 1 and parameters.has_rules:
         with heard_at_once():
-            make_ready([one.of_causes(n) for one in SEARCHES], f"the search for rules with {n} causes", stop)
+            make_ready([of_causes(one, n) for one in SEARCHES], f"the search for rules with {n} causes", stop)

@@ -10,107 +10,64 @@ import numpy as np
 
 from softsurv.exact.brier import bounds
 from softsurv.exact.brier.bit_columns import bound_sums, counts_of_bits, gather_bits, mask_words
-from softsurv.exact.brier.coarse import least_costs
 from softsurv.exact.brier.jit import entry
-from softsurv.exact.brier.leaf_costs import (
-    IPCW,
-    KM_BINS,
-    LANES,
-    LEAST,
-    bin_costs,
-    ipcw_costs,
-    row_costs,
-)
+from softsurv.exact.brier.leaf_costs import IPCW, KM_BINS, LANES, LEAST
 from softsurv.exact.brier.table import (
+    ROWS,
+    RULES,
+    SubsetTable,
     column_sums,
     enough_rows,
     feasible_splits,
     gather,
     permuted,
 )
-from softsurv.exact.jit import array_kernel, fused_kernel
-from softsurv.exact.kernels.words import popcount
+from softsurv.exact.jit import array_kernel
+from softsurv.exact.kernels.views import address_of, call, pack, view_of
+from softsurv.loops import FLOAT, INT, floats, ints
+
+TABLE_WORDS = view_of(SubsetTable).n_words
 
 IMPROVEMENT = 1e-12
 """Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
 
+ONE, ZERO = np.int64(0), np.int64(1)
+"""Sides of a split; a kernel is compiled again for every literal."""
+
 floor_with_split, useful_depth = array_kernel(bounds.floor_with_split), array_kernel(bounds.useful_depth)
 
 
-@fused_kernel
-def cell_sums(x, side, lo, weight, out):
-    """Sum of weights in the 4 leaves of LANES splits below a first split."""
-    out[:] = 0.0
-    for i in range(x.shape[0]):
-        first = 2 * LANES * (1 - np.int64(side[i]))
-        cells = out[first : first + 2 * LANES]
-        lanes = x[i, lo : lo + LANES]
-        w = weight[i]
-        for j in range(LANES):
-            lane = np.float64(lanes[j]) * w
-            cells[j] += lane
-            cells[LANES + j] += w - lane
-
-
-@fused_kernel
-def cell_counts(bits, total, f, lo, out):
-    """Rows in the 4 leaves of LANES splits below split f, from the bits."""
-    everyone = bits.shape[1] - 1
-    acc = np.zeros(LANES, dtype=np.int64)
-    for word in range(bits.shape[0]):
-        mask = bits[word, f]
-        lanes = bits[word, lo : lo + LANES]
-        for j in range(LANES):
-            acc[j] += popcount(mask & lanes[j])
-    for j in range(LANES):
-        both, lane = acc[j], total[0, lo + j]
-        out[j], out[LANES + j] = both, total[0, f] - both
-        out[2 * LANES + j], out[3 * LANES + j] = lane - both, total[0, everyone] - total[0, f] - lane + both
-
-
 @array_kernel
-def tile(local, f, lo, work, cost, count):
-    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f.
+def tile(local, words, rules, f, lo, work, cost, count):
+    """Cost and rows of the leaves of LANES splits below split f, see `tiles.tile`.
 
-    ``lo`` is a multiple of LANES; f may be the last column, which all rows have.
+    ``words`` are those of the local table, which must live as long.
     """
-    if local.mode == KM_BINS:
-        lanes = local.lanes[lo // LANES]
-        grid = (local.inverse_g, local.dh, local.dy)
-        bin_costs(local.bits, f, lo, local.first, local.total, lanes, *grid, work, cost, count)
-        return
-    if local.mode == LEAST:
-        lanes = local.lanes[lo // LANES]
-        steps = (local.inverse_g, local.dy)
-        least_costs(local.bits, f, lo, local.first, local.total, lanes, *steps, work, cost, count)
-        return
-    rows, side = local.rows, local.x[:, f].copy()
-    start = count
-    if local.equal:
-        cell_counts(local.bits, local.total, f, lo, count)
-    else:
-        cell_sums(local.x, side, lo, rows.multiplicity, count)
-        start = np.empty(4 * LANES)
-        cell_sums(local.x, side, lo, rows.weight, start)
-    if local.mode == IPCW:
-        ipcw_costs(local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost)
-    else:
-        row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, local.y_end, work, cost)
+    given = np.int64(f), np.int64(lo), address_of(work), address_of(cost), address_of(count)
+    call(rules.tile, (address_of(words), *given))
 
 
 @array_kernel
-def one_split(local, stop):
+def words_of(local):
+    """The words of the local table, which `tile` reads."""
+    words = np.empty(TABLE_WORDS, dtype=np.int64)
+    pack(local, words)
+    return words
+
+
+@array_kernel
+def one_split(local, rules):
     """Cost and rows of both leaves of every local split: (2, p), first row for rows with the feature.
 
-    Infinite where ``stop`` is set before a split's turn.
+    Infinite where ``rules.stop`` is set before a split's turn.
     """
-    p = local.feature.shape[0]
+    words, stop, p = words_of(local), rules.stop, local.feature.shape[0]
     costs, counts = np.full((2, p), np.inf), np.zeros((2, p))
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for lo in range(0, p, LANES):
         if stop[0] != 0:
             break
-        tile(local, local.bits.shape[1] - 1, lo, work, cost, count)
+        tile(local, words, rules, local.bits.shape[1] - 1, lo, work, cost, count)
         for j in range(min(LANES, p - lo)):
             for leaf in range(2):
                 costs[leaf, lo + j] = cost[leaf * LANES + j]
@@ -118,7 +75,7 @@ def one_split(local, stop):
     return costs, counts
 
 
-@entry
+@entry(ROWS, *ints(1), RULES, FLOAT)
 def expand(rows, index, rules, ceiling):
     """What the search needs to branch on a set of rows. Worth nothing once ``rules.stop`` is set.
 
@@ -135,9 +92,10 @@ def expand(rows, index, rules, ceiling):
     feature = feasible_splits(count, key, rules.min_rows)
     p, complexity = feature.shape[0], rules.complexity
     local = gather(rows, index, feature, rules)
-    cost, counts = one_split(local, rules.stop)
+    cost, counts = one_split(local, rules)
     work, costs, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
-    tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, costs, cells)  # column p is empty
+    words = words_of(local)
+    tile(local, words, rules, local.bits.shape[1] - 1, LANES * (p // LANES), work, costs, cells)  # column p is empty
     whole = np.array([count[-1], costs[LANES + p % LANES], bound[-1]])
     node, keys = np.empty((2, 4, p)), np.empty((2, 2, p), dtype=np.uint64)
     pruned, kept = np.inf, 0
@@ -169,7 +127,7 @@ def best_pairs(local, needed, rules):
     Returns (2, p) least cost of the two leaves of a side, and the local split that reaches it (-1 if none). Exact
     for the first ``needed`` splits; the others are only tried below those. Worth nothing once ``rules.stop`` is set.
     """
-    min_rows = rules.min_rows
+    min_rows, words = rules.min_rows, words_of(local)
     p = local.feature.shape[0]
     best, arg = np.empty((2, p)), np.empty((2, p), dtype=np.int64)
     best[:] = np.inf
@@ -179,7 +137,7 @@ def best_pairs(local, needed, rules):
         if rules.stop[0] != 0:
             break
         for lo in range(LANES * ((f + 1) // LANES), p, LANES):
-            tile(local, f, lo, work, cost, count)
+            tile(local, words, rules, f, lo, work, cost, count)
             for g in range(max(lo, f + 1), min(lo + LANES, p)):
                 j = g - lo
                 ok = (
@@ -188,10 +146,10 @@ def best_pairs(local, needed, rules):
                     count[2 * LANES + j] >= min_rows,
                     count[3 * LANES + j] >= min_rows,
                 )
-                _improve(best, arg, 0, f, g, ok[0] and ok[1], cost[j] + cost[LANES + j])
-                _improve(best, arg, 1, f, g, ok[2] and ok[3], cost[2 * LANES + j] + cost[3 * LANES + j])
-                _improve(best, arg, 0, g, f, ok[0] and ok[2], cost[j] + cost[2 * LANES + j])
-                _improve(best, arg, 1, g, f, ok[1] and ok[3], cost[LANES + j] + cost[3 * LANES + j])
+                _improve(best, arg, ONE, f, g, ok[0] and ok[1], cost[j] + cost[LANES + j])
+                _improve(best, arg, ZERO, f, g, ok[2] and ok[3], cost[2 * LANES + j] + cost[3 * LANES + j])
+                _improve(best, arg, ONE, g, f, ok[0] and ok[2], cost[j] + cost[2 * LANES + j])
+                _improve(best, arg, ZERO, g, f, ok[1] and ok[3], cost[LANES + j] + cost[3 * LANES + j])
     return best, arg
 
 
@@ -215,7 +173,7 @@ def _table(rows, index, rules):
     return feature, bound, gather(rows, index, feature, rules)
 
 
-@entry
+@entry(ROWS, *ints(1), RULES)
 def coarse_floor(rows, index, rules):
     """Lower bound (P,) of the objective of trees of depth one and two by first split, from coarse bins of time.
 
@@ -224,7 +182,7 @@ def coarse_floor(rows, index, rules):
     words, mask = mask_words(rows.coarse, index)
     feature = enough_rows(counts_of_bits(rows.coarse, words, mask), rules.min_rows)
     local = gather_bits(rows, rows.coarse, words, mask, feature, LEAST)
-    costs, _ = one_split(local, rules.stop)
+    costs, _ = one_split(local, rules)
     best, _ = best_pairs(local, feature.shape[0], rules)
     floor = np.full(rows.x.shape[1], np.inf)
     for k in range(feature.shape[0]):
@@ -234,7 +192,7 @@ def coarse_floor(rows, index, rules):
     return floor
 
 
-@entry
+@entry(ROWS, *ints(1), RULES, INT, FLOAT, *floats(1))
 def solve_shallow(rows, index, rules, depth, budget, floor):
     """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
 
@@ -259,7 +217,7 @@ def solve_shallow(rows, index, rules, depth, budget, floor):
     p = feature.shape[0]
     if p == 0:
         return loss, plan
-    costs, counts = one_split(local, rules.stop)
+    costs, counts = one_split(local, rules)
     for f in range(p):
         if costs[0, f] + costs[1, f] < loss[2]:
             loss[2], plan[2, 0] = costs[0, f] + costs[1, f], feature[f]

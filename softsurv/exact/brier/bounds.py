@@ -16,6 +16,7 @@ import numpy as np
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.brier.jit import entry
 from softsurv.exact.jit import array_kernel
+from softsurv.loops import floats, ints
 
 BLOCKS = 32
 """Blocks of time between two rows of a group; within a block G is replaced by its largest value, still a bound."""
@@ -117,7 +118,7 @@ def equivalent_points(
     return np.asarray(group_bounds(order, group, time_id, weight, v, g, t))
 
 
-@entry
+@entry(*ints(1, 1, 1), *floats(1, 1, 1, 1))
 def group_bounds(order, group, time_id, weight, v, g, t):
     """Bound of the loss of each group of equal rows, at its first row, (N,); ``order`` is by group and time."""
     shares = np.zeros(order.shape[0])

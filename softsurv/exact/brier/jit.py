@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from softsurv.exact.jit import array_entry
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-COMPILED = "base_case", "bit_columns", "bounds", "coarse", "jit", "leaf_costs", "table"
+from softsurv.exact.entries import Entry
+from softsurv.exact.jit import ARRAYS, array_entry, source_digest
 
-entry = array_entry("kernels/words.py", "jit.py", *(f"brier/{name}.py" for name in COMPILED))
+COMPILED = "base_case", "bit_columns", "bounds", "coarse", "jit", "leaf_costs", "table", "tiles"
+
+FILES = ("kernels/words.py", "kernels/views.py", "jit.py", *(f"brier/{name}.py" for name in COMPILED))
+
+entry = array_entry(*FILES)
+
+
+def entry_at_address(*arguments: Any) -> Callable[[Callable[..., Any]], Entry]:
+    """Compile a function that other compiled code calls through its address."""
+    return lambda function: Entry(function, arguments, digest=partial(source_digest, FILES), options=ARRAYS)

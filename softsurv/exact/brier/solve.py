@@ -20,6 +20,7 @@ from softsurv.exact.brier.path import SizePath
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.table import Rules
+from softsurv.exact.brier.tiles import tile
 from softsurv.exact.brier.warm_up import ready, ready_coarse
 from softsurv.exact.objectives.brier import IbsScore, Leaf, TimeRange
 from softsurv.exact.tree import SearchProgress
@@ -149,10 +150,10 @@ def solve_ibs(
         2.0 if bounds.look_ahead else 1.0,
         bounds.splitting,
         limits.flag,
+        tile.address,
     )
     if are_worth_it(rows, rules, score.time.size):
-        with stop.paused():
-            ready_coarse()
+        ready_coarse(stop)
     search = BrierSearch(rows, rules, bounds, limits, progress, n_jobs)
     depth = rows.weight.size if max_depth is None else max_depth
     outcome = _one_tree(search, depth) if max_leaves is None else _all_sizes(search, depth, max_leaves)

@@ -7,13 +7,18 @@ of each bin of time in words of their own.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from numba import types
 
 from softsurv.exact.brier.jit import entry
 from softsurv.exact.brier.leaf_costs import IPCW, KM_BINS, KM_ROWS, LANES
 from softsurv.exact.jit import array_kernel
+from softsurv.exact.kernels.views import FloatMatrix, Floats, Longs, WordMatrix, structure_of
+from softsurv.loops import INT, ints
+
+Features = Annotated[np.ndarray, types.Array(types.uint8, 2, "C")]
 
 BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 """Measured cost per pair of splits of a word of bits, of a bin of time, of a row: they choose the kernel only."""
@@ -22,27 +27,27 @@ BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 class TimeBits(NamedTuple):
     """All features as bits, a word boundary before the events and before the censorings of each bin of time."""
 
-    bits: np.ndarray  # (words, P) uint64, no words if it does not pay
-    position: np.ndarray  # (N,) bit of each row
-    segment: np.ndarray  # (words,) 2 * index of the bin's first time, + 1 for censorings
+    bits: WordMatrix  # (words, P) uint64, no words if it does not pay
+    position: Longs  # (N,) bit of each row
+    segment: Longs  # (words,) 2 * index of the bin's first time, + 1 for censorings
     bins: int  # of time
 
 
 class SortedRows(NamedTuple):
     """Rows sorted by time, events before censorings at equal times; every float in units of the objective."""
 
-    x: np.ndarray  # (N, P) uint8
-    weight: np.ndarray  # (N,)
-    multiplicity: np.ndarray  # (N,) original rows behind each row, for the minimum leaf size
-    h: np.ndarray  # (N,) integral of 1 / G from the first time to the row's
-    y: np.ndarray  # (N,) time since the first
-    v: np.ndarray  # (N,) weight / G(time) of events, 0 for censored rows
-    bound: np.ndarray  # (N,) share of a lower bound of the loss, additive over rows
-    key: np.ndarray  # (N, 2) uint64 random words; a set of rows is known by their sum
-    time_id: np.ndarray  # (N,) index into the distinct times
-    g: np.ndarray  # (T,) G at the distinct times
-    t: np.ndarray  # (T,) distinct times since the first, in the unit of y
-    th: np.ndarray  # (T,) integral of 1 / G up to each
+    x: Features  # (N, P) uint8
+    weight: Floats  # (N,)
+    multiplicity: Floats  # (N,) original rows behind each row, for the minimum leaf size
+    h: Floats  # (N,) integral of 1 / G from the first time to the row's
+    y: Floats  # (N,) time since the first
+    v: Floats  # (N,) weight / G(time) of events, 0 for censored rows
+    bound: Floats  # (N,) share of a lower bound of the loss, additive over rows
+    key: WordMatrix  # (N, 2) uint64 random words; a set of rows is known by their sum
+    time_id: Longs  # (N,) index into the distinct times
+    g: Floats  # (T,) G at the distinct times
+    t: Floats  # (T,) distinct times since the first, in the unit of y
+    th: Floats  # (T,) integral of 1 / G up to each
     time_bits: TimeBits  # the features as bits, where there are many more rows than times
     coarse: TimeBits  # the same in coarse bins of time, for lower bounds
 
@@ -56,37 +61,42 @@ class Rules(NamedTuple):
     complexity: float  # cost per leaf
     least_leaves: float  # of a node that is split: 2, or 1 without the look-ahead
     splitting: bool  # the switch of `bounds.useful_depth`
-    stop: np.ndarray  # (1,) int64, 1 when the clock has run out
+    stop: Longs  # (1,) int64, 1 when the clock has run out
+    tile: int  # address of `tiles.tile`
 
 
 class TakenRows(NamedTuple):
     """What the costs read of the rows of a subproblem, as in `SortedRows`; more fields would take time to compile."""
 
-    weight: np.ndarray
-    multiplicity: np.ndarray
-    h: np.ndarray
-    y: np.ndarray
-    v: np.ndarray
-    time_id: np.ndarray
+    weight: Floats
+    multiplicity: Floats
+    h: Floats
+    y: Floats
+    v: Floats
+    time_id: Longs
 
 
 class SubsetTable(NamedTuple):
     """The table of one subproblem. Columns: feasible splits, at least one empty one to fill the lanes, one of ones."""
 
-    feature: np.ndarray  # (p,) index of each split
-    x: np.ndarray  # (n, width) uint8
+    feature: Longs  # (p,) index of each split
+    x: Features  # (n, width) uint8
     rows: TakenRows
     y_end: float  # end of the time range
-    bits: np.ndarray  # (words, width) uint64
-    first: np.ndarray  # (2 bins + 1,) first word of each segment, or (2,) without bins
-    total: np.ndarray  # (segments + 1, width) rows per segment and split; the last line is all segments
-    lanes: np.ndarray  # (tiles, segments * LANES) the same, LANES splits at a time
-    inverse_g: np.ndarray  # (bins,) 1 / G; for the pointwise minimiser, G
-    dh: np.ndarray  # (bins,)
-    dy: np.ndarray  # (bins,)
-    stop: np.ndarray  # (bins,) rows before the end of each bin
+    bits: WordMatrix  # (words, width) uint64
+    first: Longs  # (2 bins + 1,) first word of each segment, or (2,) without bins
+    total: FloatMatrix  # (segments + 1, width) rows per segment and split; the last line is all segments
+    lanes: FloatMatrix  # (tiles, segments * LANES) the same, LANES splits at a time
+    inverse_g: Floats  # (bins,) 1 / G; for the pointwise minimiser, G
+    dh: Floats  # (bins,)
+    dy: Floats  # (bins,)
+    stop: Longs  # (bins,) rows before the end of each bin
     mode: int
     equal: bool  # all weights and counts are 1
+
+
+ROWS, RULES = structure_of(SortedRows), structure_of(Rules)
+"""Types of arguments."""
 
 
 @array_kernel
@@ -283,7 +293,7 @@ def permuted(local, order):
     )
 
 
-@entry
+@entry(Features.__metadata__[0], *ints(1), INT)
 def split_rows(x, index, f):
     """Rows of an index with the feature, and without it, in order."""
     ones, zeros = np.empty_like(index), np.empty_like(index)

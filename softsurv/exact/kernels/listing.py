@@ -32,6 +32,9 @@ from softsurv.exact.kernels.subsets import CALLS, STOP, partition
 from softsurv.exact.kernels.views import address_of, call, call_float, ints_at
 from softsurv.exact.kernels.words import higher, lower
 
+NONE, FIRST, SECOND = np.int64(-1), np.int64(0), np.int64(1)
+"""Written so because a kernel is compiled again for every literal, and for every kind of integer."""
+
 LISTED = 16
 """Added to the depth in the cache tag of a front."""
 
@@ -60,7 +63,7 @@ def push_leaf(problem, listing, control, slot, other, upper, split, right):
     """Add every label of the leaf with the sums ``listing.sums[0]`` to a list."""
     if too_small(problem, listing.sums[0]):
         return upper
-    price_labels(problem, listing, 0)
+    price_labels(problem, listing, FIRST)
     for one in range(listing.cost.shape[1]):
         reduced = listing.cost[0, one]
         if reduced + other < upper:
@@ -87,8 +90,8 @@ def push_stumps(problem, listing, local, slot, a, side, other, upper):
         if too_small(problem, first) or too_small(problem, second):
             continue
         b = np.int64(local.split_code[t])
-        price_labels(problem, listing, 0)
-        price_labels(problem, listing, 1)
+        price_labels(problem, listing, FIRST)
+        price_labels(problem, listing, SECOND)
         for i in range(labels):
             for j in range(labels):
                 reduced = listing.cost[0, i] + listing.cost[1, j]
@@ -97,7 +100,7 @@ def push_stumps(problem, listing, local, slot, a, side, other, upper):
                         listing.candidate[d] = listing.label[0, i, d] + listing.label[1, j, d]
                     split, left_code, right_code = b, -1 - i, -1 - j
                     if a >= 0:
-                        split, left_code, right_code = np.int64(-1), -1 - labels - ((b * labels + i) * labels + j), 0
+                        split, left_code, right_code = NONE, -1 - labels - ((b * labels + i) * labels + j), 0
                     upper = push(
                         listing, local.control, slot, reduced, split, left_code, right_code, upper, problem.tolerance
                     )
@@ -117,12 +120,12 @@ def list_two(problem, rows, n, level, depth, upper, local, listing):
             listing.total[k] += listing.stats[rows[i], k]
     for k in range(width):
         listing.sums[0, k] = listing.total[k]
-    upper = push_leaf(problem, listing, control, level, 0.0, upper, np.int64(-1), 0)
+    upper = push_leaf(problem, listing, control, level, 0.0, upper, NONE, FIRST)
     if depth == 0:
         return upper
     left_sums(problem, listing.stats, listing.kinds, rows, n, local, listing.whole, listing.by_code)
     if depth == 1:
-        return push_stumps(problem, listing, local, level, np.int64(-1), 0, 0.0, upper)
+        return push_stumps(problem, listing, local, level, NONE, FIRST, 0.0, upper)
     slots = listing.point.shape[0] - 2
     for s in range(local.size[2]):
         if local.stump[0, s] + local.stump[1, s] >= upper or control[STOP] != 0:
@@ -134,7 +137,7 @@ def list_two(problem, rows, n, level, depth, upper, local, listing):
             for k in range(width):
                 one = listing.whole[k, s]
                 listing.sums[0, k] = one if side == 0 else listing.total[k] - one
-            push_leaf(problem, listing, control, slot, other, upper, np.int64(-1), 0)
+            push_leaf(problem, listing, control, slot, other, upper, NONE, FIRST)
             push_stumps(problem, listing, local, slot, s, side, other, upper)
             thin(listing, slot)
         upper = cross_lists(problem, listing, control, level, slots, np.int64(local.split_code[s]), upper)
@@ -273,7 +276,7 @@ def front(problem, at, n, low, high, depth, upper, level, nodes, local, lanes, c
                 return upper
             if side == 0:
                 right_start, right_end = listing.span[level + 1, 0], listing.span[level + 1, 1]
-        upper = cross_fronts(problem, listing, control, level, split, right_start, right_end, upper)
+        upper = cross_fronts(problem, listing, control, level, np.int64(split), right_start, right_end, upper)
         if control[STOP] != 0:
             return upper
     file_and_keep(listing, cache, control, level, low, high, tag, asked)

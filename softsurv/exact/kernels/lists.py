@@ -128,7 +128,7 @@ def sort_points(kept, point, index, n):
         _sift(kept, point, index, start, n)
     for end in range(n - 1, 0, -1):
         index[0], index[end] = index[end], index[0]
-        _sift(kept, point, index, 0, end)
+        _sift(kept, point, index, np.int64(0), end)
 
 
 @shared_kernel
@@ -167,7 +167,7 @@ def thin(listing, slot):
     out = np.int64(0)
     group = np.int64(0)
     for i in range(n):
-        here = index[i]
+        here = np.int64(index[i])
         if out > group:
             for d in range(n_objectives):
                 if kept[d] and listing.spare_point[group, d] != point[here, d]:
@@ -249,7 +249,7 @@ def file_front(listing, control, slot):
     sort_up(listing.spare_reduced, listing.sorting, n)
     for i in range(n):
         copy_point(
-            listing.point[slot], listing.reduced[slot], listing.origin[slot], listing.sorting[i],
+            listing.point[slot], listing.reduced[slot], listing.origin[slot], np.int64(listing.sorting[i]),
             listing.filed_point, listing.filed_reduced, listing.filed_origin, start + i,
         )  # fmt: skip
     listing.filed[0] = start + n

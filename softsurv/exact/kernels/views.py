@@ -56,6 +56,7 @@ class View(types.Type):
 
     def __init__(self, structure: type) -> None:
         super().__init__(name=f"View({structure.__name__})")
+        self.structure = structure
         self.fields, self.n_words = _layout(structure)
 
 
@@ -223,6 +224,61 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, shape: Sequence[
     ):
         array = builder.insert_value(array, value, model.get_field_position(name))
     return array
+
+
+def structure_of(structure: Any) -> Any:
+    """The numba type of the NamedTuple itself, as functions that own its arrays take it."""
+    kinds = [structure_of(one.type.structure) if isinstance(one.type, View) else one.type for one in _fields(structure)]
+    return types.NamedTuple(kinds, structure)
+
+
+def _fields(structure: Any) -> list[_Field]:
+    return list(view_of(structure).fields.values())
+
+
+@intrinsic
+def pack(typingctx: Any, value: Any, words: Any) -> Any:
+    """Write a NamedTuple into words (`Packed` does it in Python), which can then be read through `view_at`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> None:
+        kind, block = signature.args
+        first = context.make_array(block)(context, builder, args[1]).data
+        for at, word in enumerate(_words_in(context, builder, kind, args[0])):
+            builder.store(word, builder.gep(first, [ir.Constant(_LONG_TYPE, at)]))
+
+    return types.void(value, words), generate
+
+
+def _words_in(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """The words of a structure, as `_words` has them."""
+    found = []
+    for k, one in enumerate(kind.types):
+        field = builder.extract_value(value, k)
+        if isinstance(one, types.Array):
+            array = context.make_array(one)(context, builder, field)
+            found.append(builder.ptrtoint(array.data, _LONG_TYPE))
+            found += cgutils.unpack_tuple(builder, array.shape, one.ndim)
+        elif isinstance(one, types.BaseTuple):
+            found += _words_in(context, builder, one, field)
+        elif one is types.float64:
+            found.append(builder.bitcast(field, _LONG_TYPE))
+        else:
+            found.append(builder.zext(field, _LONG_TYPE) if field.type.width < 64 else field)
+    return found
+
+
+def view_at(structure: Any) -> Any:
+    """A function of kernels, view(address), that reads a structure from its words."""
+    view = view_of(structure)
+
+    @intrinsic
+    def view_of_words(typingctx: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+        return view(types.int64), generate
+
+    return view_of_words
 
 
 @intrinsic

@@ -31,10 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
+from softsurv.exact.entries import make_ready
 from softsurv.exact.kernels.tree_rows import AREA
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area
+from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
 from softsurv.exact.whole_trees.auc_nodes import NODE_BYTES, AucNodes, PartTree
 from softsurv.exact.whole_trees.improve import LocalSearch
 from softsurv.results import Status
@@ -59,6 +60,10 @@ class AucResult:
     bound: float
     status: Status
     expanded: int
+
+
+LOOPS = (directional, best_last_split, least_area, curve_area)
+"""Loops that the search calls."""
 
 
 class AucSearch:
@@ -95,7 +100,8 @@ class AucSearch:
         self.expanded = 0
 
     def solve(self, stop: StopSignal) -> AucResult:
-        """The best tree, or the best so far with its bound."""
+        """The best tree, or the best so far with its bound; the time of ``stop`` does not include compilation."""
+        make_ready(LOOPS, "the search for the largest AUC", stop)
         return self.search.run(lambda: self._solve(stop), stop)
 
     def _solve(self, stop: StopSignal) -> AucResult:

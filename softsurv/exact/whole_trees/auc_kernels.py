@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.entries import engine_files
-from softsurv.exact.jit import array_entry
+from softsurv.exact.jit import array_entry, array_kernel
 from softsurv.exact.kernels.bit_columns import pack
 from softsurv.exact.kernels.side_sums import both_sums, left_sums
-from softsurv.exact.kernels.subsets import STOP, localise
+from softsurv.exact.kernels.subsets import STOP, Local, localise
+from softsurv.exact.kernels.views import view_of
+from softsurv.exact.problem import SearchArrays
+from softsurv.loops import FLAG, FLOAT, INT, INT32, flags, floats, ints
 
 compiled = array_entry(*engine_files(), "whole_trees/auc_kernels.py")
 
 
-@compiled
+@compiled(view_of(SearchArrays), *ints(1, of=INT32), INT, view_of(Local), *floats(2), FLAG, *floats(2, 2, 2))
 def directional(problem, rows, n, local, directions, pairs, single, both, by_code):
     """Least weighted misclassification of a subset and of both sides of each split, per direction.
 
@@ -76,7 +79,7 @@ def directional(problem, rows, n, local, directions, pairs, single, both, by_cod
     return leaf, stump, whole
 
 
-@compiled
+@compiled(*floats(2, 1), FLOAT, FLOAT, FLOAT)
 def least_area(directions, cost, share, positives, negatives):
     """Least area under miss rate against false-positive rate, up to ``share``, of a tree with at least these costs.
 
@@ -107,7 +110,7 @@ def least_area(directions, cost, share, positives, negatives):
     return area
 
 
-@compiled
+@array_kernel
 def _hidden(slope, height, n, s, h):
     """Whether the last line of an envelope, steep to flat, is nowhere the largest once a flatter one is added."""
     if slope[n - 1] <= s:
@@ -121,9 +124,14 @@ def _hidden(slope, height, n, s, h):
     return here <= before
 
 
-@compiled
+@compiled(*floats(2), FLOAT, FLOAT, FLOAT)
 def curve_area(leaf, share, positives, negatives):
     """Area under miss rate against false-positive rate, up to ``share``, of leaves (L, 2) of (negatives, positives)."""
+    return _curve_area(leaf, share, positives, negatives)
+
+
+@array_kernel
+def _curve_area(leaf, share, positives, negatives):
     n_leaves = leaf.shape[0]
     done = np.zeros(n_leaves, np.bool_)
     area, x, y = 0.0, 0.0, 1.0
@@ -144,7 +152,7 @@ def curve_area(leaf, share, positives, negatives):
     return area
 
 
-@compiled
+@compiled(*floats(2, 1, 2), FLOAT, FLOAT, FLOAT, *flags(1))
 def best_last_split(single, total, closed, share, positives, negatives, allowed):
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
     n_closed = closed.shape[0]
@@ -158,7 +166,7 @@ def best_last_split(single, total, closed, share, positives, negatives, allowed)
         for k in range(2):
             leaf[n_closed, k] = single[k, a]
             leaf[n_closed + 1, k] = total[k] - single[k, a]
-        area = curve_area(leaf, share, positives, negatives)
+        area = _curve_area(leaf, share, positives, negatives)
         if area < best - 1e-15:
             best, chosen = area, a
     return best, chosen

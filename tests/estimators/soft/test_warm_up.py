@@ -12,7 +12,7 @@ import pytest
 
 from softsurv import SoftSurvivalTree, fit_many
 from softsurv.estimators.soft import warm_up
-from softsurv.soft.jit import Loop
+from softsurv.loops import Loop
 
 COMPILED_LATER = """
 from numba.core.dispatcher import Dispatcher

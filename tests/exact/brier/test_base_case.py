@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from oracles.brier_rows import in_order, least_losses, rules_of
+from oracles.brier_rows import in_order, in_python, least_losses, rules_of
 from oracles.plain_python import plain
 
 from softsurv.exact.brier.base_case import coarse_floor, expand, solve_shallow
@@ -14,7 +14,7 @@ from softsurv.exact.brier.prepare import prepare_rows
 
 def shallow(rows, index, rules, depth=2, budget=math.inf, floor=None):
     floor = np.zeros(rows.x.shape[1]) if floor is None else floor
-    return plain(solve_shallow)(rows, index, rules, depth, budget, floor)
+    return plain(solve_shallow)(rows, index, in_python(rules), depth, budget, floor)
 
 
 def loss_of(plan, x, score, leaf, rows):
@@ -64,7 +64,7 @@ def test_a_budget_and_a_floor_leave_out_only_what_does_not_matter():
 
 def test_children_of_every_split_and_what_was_left_out():
     x, score, rows = in_order(8, n=30)
-    index, rules = np.arange(30), rules_of(rows, min_rows=2.0, complexity=0.002)
+    index, rules = np.arange(30), in_python(rules_of(rows, min_rows=2.0, complexity=0.002))
     feature, node, key, pruned, whole, whole_key = plain(expand)(rows, index, rules, math.inf)
     assert math.isinf(pruned)
     np.testing.assert_allclose(whole, [30, score.leaf_loss(index), rows.bound.sum()])
@@ -102,7 +102,7 @@ def test_coarse_bins_bound_the_trees_of_each_first_split(monkeypatch):
     x[:, 3] = 0  # no row has the last feature
     rows = prepare_rows(x, score)
     index, rules = np.arange(60), rules_of(rows, min_rows=2.0, complexity=0.002)
-    floor = plain(coarse_floor)(rows, index, rules)
+    floor = plain(coarse_floor)(rows, index, in_python(rules))
     assert floor[3] == np.inf
     for f in range(3):
         sides = [index[x[:, f] == value] for value in (1, 0)]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from oracles.brier_rows import in_order, rules_of
+from oracles.brier_rows import in_order, in_python, rules_of
 from oracles.plain_python import plain
 
 from softsurv.exact.brier.base_case import solve_shallow
@@ -49,7 +49,7 @@ def test_masked_words_find_the_trees_that_gathered_rows_do(packed_everywhere, mo
     _, _, gathered = in_order(3, n=120, n_times=4)
     index = np.arange(0, 120, step)
     found = [
-        plain(solve_shallow)(rows, index, rules_of(rows, min_rows=3.0), 2, math.inf, np.zeros(4))
+        plain(solve_shallow)(rows, index, in_python(rules_of(rows, min_rows=3.0)), 2, math.inf, np.zeros(4))
         for rows in (masked, gathered)
     ]
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-14)

@@ -6,6 +6,7 @@ from pathlib import Path
 import softsurv.exact.brier as room
 from softsurv.exact.brier import jit
 from softsurv.exact.brier.base_case import expand
+from softsurv.exact.brier.tiles import tile
 from softsurv.exact.jit import source_digest
 
 FOLDER = Path(room.__file__).parent
@@ -23,6 +24,8 @@ def imported(name):
 
 
 def test_all_files_that_a_compiled_entry_can_hold_are_in_its_name():
-    assert set(jit.COMPILED) == imported("base_case")
-    files = ["kernels/words.py", "jit.py", *(f"brier/{name}.py" for name in jit.COMPILED)]
-    assert expand.py_func.__qualname__ == f"expand_{source_digest(files)}"
+    assert set(jit.COMPILED) == imported("base_case") | imported("tiles")
+    expand.compile()
+    assert expand.py_func.__qualname__ == f"expand_{source_digest(jit.FILES)}"
+    tile.compile()
+    assert tile.function.__qualname__ == f"tile_tiles_{source_digest(jit.FILES)}"

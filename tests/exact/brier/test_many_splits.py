@@ -12,6 +12,7 @@ from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.solve import solve_ibs
 from softsurv.exact.brier.table import Rules
+from softsurv.exact.brier.tiles import tile
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.results import Status
 from softsurv.stopping import Stopped
@@ -28,7 +29,7 @@ def problem():
 def test_the_root_is_priced_without_any_split(problem, mode):
     x, time, event = problem
     rows = prepare_rows(x, IbsScore.from_columns(time, event))
-    rules = Rules(mode, has_equal_rows(rows), 1.0, 0.0, 2.0, True, np.zeros(1, np.int64))
+    rules = Rules(mode, has_equal_rows(rows), 1.0, 0.0, 2.0, True, np.zeros(1, np.int64), tile.address)
     search = BrierSearch(rows, rules)
     *_, whole, key = expand(rows, search.everyone, rules, math.inf)
     root = search.root
@@ -40,7 +41,7 @@ def test_splits_are_priced_until_the_clock_stops(problem):
     x, time, event = problem
     rows = prepare_rows(x, IbsScore.from_columns(time, event))
     limits = Limits()
-    rules = Rules(KM_ROWS, has_equal_rows(rows), 1.0, 0.0, 2.0, True, limits.flag)
+    rules = Rules(KM_ROWS, has_equal_rows(rows), 1.0, 0.0, 2.0, True, limits.flag, tile.address)
     search = BrierSearch(rows, rules, limits=limits)
     limits.flag[0] = 1
     feature, *_ = expand(rows, search.everyone, rules, math.inf)

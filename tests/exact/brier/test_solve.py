@@ -21,6 +21,7 @@ from softsurv.exact.brier.nodes import TreePlan, leaf_count
 from softsurv.exact.brier.prepare import prepare_rows
 from softsurv.exact.brier.solve import assign_leaves, solve_ibs
 from softsurv.exact.brier.table import Rules
+from softsurv.exact.brier.tiles import tile
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.results import Status
 
@@ -233,7 +234,7 @@ def test_coarse_floor_is_below_every_tree(coarse_everywhere, seed, n, n_times):
 def floor_of(x, score, complexity):
     """Lower bounds by first split for all rows; none where the sets are too small for coarse bins."""
     rows = prepare_rows(x, score)
-    rules = Rules(KM_ROWS, True, 1.0, complexity, 2.0, True, np.zeros(1, np.int64))
+    rules = Rules(KM_ROWS, True, 1.0, complexity, 2.0, True, np.zeros(1, np.int64), tile.address)
     return depth_two.coarse_floor(rows, np.arange(score.time.size), rules) if rows.coarse.bins else np.zeros(0)
 
 
@@ -386,18 +387,18 @@ def test_nothing_is_left_to_compile_after_the_warm_up():
         kernels.append(depth_two.coarse_floor)
         warm_up.ready()
         warm_up.ready_coarse()
-        print([len(kernel.signatures) for kernel in kernels])
+        print([kernel.compiled_for == [kernel.arguments] for kernel in kernels])
         rng = np.random.default_rng(0)
         x, time, event = rng.integers(0, 2, (90, 5)), rng.integers(1, 9, 90), rng.random(90) < 0.7
         weight = rng.uniform(1, 2, 90)
         for how in ({}, {"complexity": 0, "max_leaves": 5}, {"leaf": "ipcw", "weight": weight, "n_jobs": 2}):
             solve_ibs(x, time, event, max_depth=3, **how)
-        print([len(kernel.signatures) for kernel in kernels])
+        print([kernel.compiled_for == [kernel.arguments] for kernel in kernels])
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True, timeout=300
     )
-    assert done.stdout.split("\n")[:2] == ["[1, 1, 1, 1, 1]"] * 2
+    assert done.stdout.split("\n")[:2] == [str([True] * 5)] * 2
 
 
 def test_leaves_are_numbered_depth_first():

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import njit
 
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.kernels.views import (
@@ -12,9 +13,13 @@ from softsurv.exact.kernels.views import (
     Floats,
     IntMatrix,
     Packed,
+    address_of,
     call,
     floats_at,
     ints_at,
+    pack,
+    structure_of,
+    view_at,
 )
 from softsurv.exact.kernels.words import higher, lower
 
@@ -108,3 +113,23 @@ def test_another_value_is_pointed_to(changed):
     assert out[0] == value.label[1, 2]
     with pytest.raises(TypeError, match=r"Outer\.label must be"):
         packed.take(value._replace(label=np.zeros(3)))
+
+
+outer_at = view_at(Outer)
+
+
+@njit
+def packed_by_a_kernel(outer, words):
+    pack(outer, words)
+    seen = outer_at(address_of(words))
+    return seen.label[1, 2] + seen.inner.scale + seen.cube[1, 1, 2] + seen.on
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_kernel_packs_a_structure_as_python_does(on):
+    outer = structure(on)
+    packed = Packed(outer)
+    words = np.zeros(packed.words.size, np.int64)
+    assert packed_by_a_kernel(outer, words) == 5 - 2.5 + 11 + on
+    assert words.tolist() == packed.words.tolist()
+    assert [signature[0] for signature in packed_by_a_kernel.signatures] == [structure_of(Outer)]
