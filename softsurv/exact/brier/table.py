@@ -18,7 +18,8 @@ from softsurv.exact.jit import array_kernel
 from softsurv.exact.kernels.views import FloatMatrix, Floats, Longs, WordMatrix, structure_of
 from softsurv.loops import INT, ints
 
-Features = Annotated[np.ndarray, types.Array(types.uint8, 2, "C")]
+FEATURES = types.Array(types.uint8, 2, "C")
+Features = Annotated[np.ndarray, FEATURES]
 
 BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 """Measured cost per pair of splits of a word of bits, of a bin of time, of a row: they choose the kernel only."""
@@ -293,7 +294,7 @@ def permuted(local, order):
     )
 
 
-@entry(Features.__metadata__[0], *ints(1), INT)
+@entry(FEATURES, *ints(1), INT)
 def split_rows(x, index, f):
     """Rows of an index with the feature, and without it, in order."""
     ones, zeros = np.empty_like(index), np.empty_like(index)
