@@ -4,6 +4,7 @@ Run from the repository root:
 
     OMP_NUM_THREADS=1 python scripts/bench_coverage.py bounds   # conformal lower bounds, in each leaf and overall
     OMP_NUM_THREADS=1 python scripts/bench_coverage.py bands    # confidence bands of predicted curves, one leaf
+    OMP_NUM_THREADS=1 python scripts/bench_coverage.py leaves   # limits of the curves of an optimal tree's leaves
 
 Bounds: in each repeat a tree of two leaves is fitted to 400 rows, calibrated on 400 others, and judged on 4,000 new
 rows, whose times are known. Event times are Weibull of shape 1.5, with two kinds of rows and a linear effect within
@@ -12,6 +13,10 @@ purpose. The naive bound is the tree's own quantile at one minus the coverage.
 
 Bands: a single Weibull leaf is fitted to 300 rows of a Weibull regression with independent censoring; the 95 % band of
 three rows is compared with their true curve at the quartiles of the event times.
+
+Leaves: an optimal tree parts two groups of 100 rows, whose Weibull times of shape 1.2 have the scales 2 and 8 (a hazard
+ratio of 5.3), with independent censoring; the 95 % limits of each leaf are compared with its true curve. Curves that
+borrow have no limits in softsurv. What limits of the same width around them would hold is measured beside.
 """
 
 from __future__ import annotations
@@ -25,6 +30,8 @@ from _machine import as_markdown, machine_line
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import DataWarning
+from softsurv.greenwood import greenwood, log_log_limits
+from softsurv.nonparametric import StepFunction, at_risk_table
 
 COVERAGE, ROWS, JUDGED = 0.9, 400, 4000
 RULES = {"depth": 1, "max_terms": 1, "l2": 1.0, "shrinkage": 1.0}
@@ -97,13 +104,48 @@ def bands(repeats: int) -> pd.DataFrame:
     return table
 
 
+def leaves(repeats: int) -> pd.DataFrame:
+    """Coverage of the limits of an optimal tree's two leaves at three times, which the same split parts every time."""
+    scale, times = np.array([8.0, 2.0]), np.array([1.0, 2.0, 4.0])
+    truth = np.exp(-((times / scale[:, None]) ** 1.2))
+    held = {(leaf, k): np.zeros(truth.shape) for leaf in ("km", "nelson_aalen") for k in (0.0, 10.0)}
+    for seed in range(repeats):
+        rng, group = np.random.default_rng(seed), np.arange(200) % 2
+        died, censored = scale[group] * rng.weibull(1.2, 200), rng.exponential(12.0, 200)
+        X, event, time = pd.DataFrame({"group": group}), died <= censored, np.minimum(died, censored)
+        variance = np.array([variance_of_log(time[group == g], event[group == g])(times) for g in (0, 1)])
+        for leaf, k in held:
+            tree = OptimalSurvivalTree(max_depth=1, leaf=leaf, shrinkage=k, min_samples_leaf=20).fit(X, (event, time))
+            if (leaf, k) == ("km", 0.0):
+                lower, upper = tree.predict_survival_interval(X.head(2), times)
+            else:
+                lower, upper = log_log_limits(tree.predict_survival_function(X.head(2), times), variance, 0.95)
+            held[leaf, k] += (lower <= truth) & (truth <= upper)
+    rows = [
+        {"leaf": leaf, "shrinkage": f"{k:g}", "scale": f"{scale[g]:g}"}
+        | {f"t = {time:g}": f"{share:.3f}" for time, share in zip(times, count[g] / repeats, strict=True)}
+        for (leaf, k), count in held.items()
+        for g in (0, 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def variance_of_log(time: np.ndarray, event: np.ndarray) -> StepFunction:
+    """Greenwood's variance of log S of some rows."""
+    table = at_risk_table(time, event)
+    return StepFunction(table.times, greenwood(table.events, table.at_risk), 0.0)
+
+
+WHAT = {"bounds": bounds, "bands": bands, "leaves": leaves}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["bounds", "bands"])
-    parser.add_argument("--repeats", type=int, help="200 for bounds, 1,000 for bands by default")
+    parser.add_argument("what", choices=list(WHAT))
+    parser.add_argument("--repeats", type=int, help="200 for bounds, 1,000 for the others by default")
     args = parser.parse_args()
-    repeats = args.repeats or {"bounds": 200, "bands": 1000}[args.what]
-    found = bounds(repeats) if args.what == "bounds" else bands(repeats)
+    repeats = args.repeats or (200 if args.what == "bounds" else 1000)
+    found = WHAT[args.what](repeats)
     nominal = COVERAGE if args.what == "bounds" else 0.95
     print(machine_line())
     print(f"\nNominal coverage {nominal}, {repeats} repeats\n")

@@ -33,7 +33,7 @@ LATER = {
     ),
     "Summaries with standard errors, bands of curves": (
         "trees/leaf_effects.py", "trees/curve_bands.py", "estimators/soft/bands.py", "estimators/soft/summary.py",
-        "estimators/soft/inference.py",
+        "estimators/soft/inference.py", "estimators/optimal/bands.py", "greenwood.py",
     ),
     "Competing causes, recurrent events, changing covariates, late entry in measures": (
         "aalen_johansen.py", "data/event_history.py", "data/event_sets.py", "data/histories.py", "data/spells.py",

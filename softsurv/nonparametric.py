@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
+from softsurv.greenwood import greenwood, log_log_limits
 
 QUANTILE_TOLERANCE = 1e-12
 """A running product of fractions misses 0.5 by rounding; a step this close to a level has reached it."""
@@ -217,21 +218,13 @@ def survival_interval(
         raise InvalidParameterError(f"kind must be 'log-log' or 'plain', got {kind!r}")
     table = at_risk_table(time, event, weight, entry)
     survival = _product_limit(ratio(table.events, table.at_risk))  # (K,)
-    remaining = table.at_risk - table.events
-    deviation = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.cumsum(ratio(table.events, table.at_risk * remaining)))
-    inside = (survival > 0.0) & (survival < 1.0)
-    lower = np.where(survival > 0.0, 1.0, np.nan)
-    upper = lower.copy()
+    variance = greenwood(table.events, table.at_risk)
     if kind == "log-log":
-        log_survival = np.log(survival[inside])
-        spread = deviation[inside] / log_survival  # negative: log S < 0
-        with np.errstate(over="ignore"):  # an overflow gives the right limit, 0
-            lower[inside] = np.exp(log_survival * np.exp(-spread))
-        upper[inside] = np.exp(log_survival * np.exp(spread))
+        lower, upper = log_log_limits(survival, variance, level)
     else:
-        half = survival[inside] * deviation[inside]
-        lower[inside] = np.maximum(survival[inside] - half, 0.0)
-        upper[inside] = np.minimum(survival[inside] + half, 1.0)
+        half = survival * float(ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
+        lower, upper = np.maximum(survival - half, 0.0), np.minimum(survival + half, 1.0)
+    lower, upper = (np.where(survival > 0.0, limit, np.nan) for limit in (lower, upper))
     return StepFunction(table.times, lower, 1.0), StepFunction(table.times, upper, 1.0)
 
 

@@ -23,7 +23,7 @@ ROWS = [
         "kernel_parts",
         "loops",
     },
-    {"nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
+    {"greenwood", "nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
     {"sparse"},
@@ -37,6 +37,7 @@ ROWS = [
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
+    ("nonparametric", "greenwood"),  # the variance of Kaplan-Meier
     ("stopping", "results"),  # why to stop is a Status
     ("numerics", "clamps"),
     ("kernel_parts", "kernel_cache"),

@@ -14,6 +14,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.rules import number_text, rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.optimal.bands import LeafBands
 from softsurv.estimators.optimal.leaves import CauseCurves, LeafCurves
 from softsurv.estimators.optimal.near_optimum import near_source
 from softsurv.estimators.optimal.on_demand import TreeParts
@@ -34,7 +35,7 @@ WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
 
 
-class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
+class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
     leaf_: str

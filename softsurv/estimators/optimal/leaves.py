@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.stats import chi2
@@ -20,6 +20,7 @@ from softsurv.estimators.optimal.shrinkage import (
     subjects_per_event,
 )
 from softsurv.exact.objectives.brier import IbsScore
+from softsurv.greenwood import greenwood
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
 from softsurv.nonparametric import StepFunction, quantile, restricted_mean
@@ -39,11 +40,13 @@ class LeafCurves:
     """Cumulative hazard of each of L leaves, from 0 at time 0; ``inf`` from where nobody survives.
 
     Only times at which it steps are kept. ``own`` says of each leaf whether its curve is its own where others have a
-    relative risk times the common baseline.
+    relative risk times the common baseline. ``variances`` holds Greenwood's variance of log S at the steps of each
+    leaf (J,) where all curves are Kaplan-Meier curves that borrow nothing, and is empty otherwise.
     """
 
     hazards: tuple[StepFunction, ...]
     own: tuple[bool, ...]
+    variances: tuple[FloatArray, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def of(cls, hazards: Iterable[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
@@ -87,7 +90,8 @@ class LeafCurves:
 
     def state(self) -> dict[str, FloatArray]:
         """Arrays to save."""
-        return {"own": np.array(self.own, dtype=np.float64)} | {
+        variances = {f"variance.{k}": variance for k, variance in enumerate(self.variances)}
+        return {"own": np.array(self.own, dtype=np.float64), **variances} | {
             f"{name}.{k}": getattr(hazard, name)
             for k, hazard in enumerate(self.hazards)
             for name in ("times", "values")
@@ -97,7 +101,8 @@ class LeafCurves:
     def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> LeafCurves:
         """The curves that :meth:`state` wrote."""
         hazards = tuple(StepFunction(arrays[f"times.{k}"], arrays[f"values.{k}"], 0.0) for k in range(n_leaves))
-        return cls(hazards, tuple(bool(own) for own in arrays.get("own", np.zeros(n_leaves))))
+        variances = tuple(arrays[name] for k in range(n_leaves) if (name := f"variance.{k}") in arrays)
+        return cls(hazards, tuple(bool(own) for own in arrays.get("own", np.zeros(n_leaves))), variances=variances)
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,20 @@ def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> Leaf
     hazards = (hazard[0] for hazard in shrunk_hazards(tree, rows, members, (shrinkage,), times))
     if kind == "mean_count":
         return LeafCurves.of(StepFunction(times, np.cumsum(hazard), 0.0) for hazard in hazards)
-    return LeafCurves.of(cumulative(times, np.cumprod(1.0 - hazard)) for hazard in hazards)
+    curves = LeafCurves.of(cumulative(times, np.cumprod(1.0 - hazard)) for hazard in hazards)
+    if shrinkage > 0 and tree.n_leaves > 1:
+        return curves
+    of_leaves = [members[node] for node in np.flatnonzero(tree.leaf >= 0)]
+    return replace(curves, variances=_variances(rows, of_leaves, times, curves.hazards))
+
+
+def _variances(
+    rows: Rows, members: list[IntArray], times: FloatArray, hazards: Sequence[StepFunction]
+) -> tuple[FloatArray, ...]:
+    """Greenwood's variance of the rows of each leaf at the steps of its curve; ``times`` hold those of all events."""
+    place = places(rows, times)
+    found = (StepFunction(times, greenwood(*risk_set(rows, some, times, place)), 0.0) for some in members)
+    return tuple(variance(hazard.times) for variance, hazard in zip(found, hazards, strict=True))
 
 
 def kaplan_meier_curves(rows: Rows, tree: HardTree, strengths: Sequence[float]) -> list[LeafCurves]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,22 @@ def share(name: str, value: Any) -> None:
     """The value is a number in [0, 1]."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
         raise InvalidParameterError(f"{name} must be a number in [0, 1], got {value!r}")
+
+
+def confidence(level: Any) -> float:
+    """The level of an interval, a number in (0, 1)."""
+    if not isinstance(level, numbers.Real) or not 0 < level < 1:  # type: ignore[operator]
+        raise InvalidParameterError(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
+    return float(level)
+
+
+def one_kind_of_event(cause_names: Sequence[str]) -> None:
+    """The fitted tree knows no competing causes, whose survival curve would have no limits."""
+    if cause_names:
+        raise InvalidParameterError(
+            "confidence limits are there for one kind of event, and this tree was fitted to several; "
+            "fit a tree to data.of_cause(...)"
+        )
 
 
 def flag(name: str, value: Any) -> None:

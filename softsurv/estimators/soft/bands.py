@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.checks import confidence, one_kind_of_event
 
 
 class CurveBands:
     """Mixin of `SoftSurvivalTree`: `predict_survival_interval`."""
 
     def predict_survival_interval(
-        self, X: Any, times: ArrayLike | None = None, *, level: float = 0.95
+        self: Any, X: Any, times: ArrayLike | None = None, *, level: float = 0.95
     ) -> tuple[FloatArray, FloatArray]:
         """Pointwise confidence limits of the survival curve of each row's leaf.
 
@@ -44,14 +44,9 @@ class CurveBands:
         """
         from softsurv.trees.curve_bands import survival_band
 
-        prepared = self._checked(X, {})  # type: ignore[attr-defined]
-        if not isinstance(level, numbers.Real) or not 0 < level < 1:
-            raise InvalidParameterError(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
-        if self.cause_names_:
-            raise InvalidParameterError(
-                "confidence limits are there for one kind of event, and this tree was fitted to several; "
-                "fit a tree to data.of_cause(...)"
-            )
+        prepared = self._checked(X, {})
+        share = confidence(level)
+        one_kind_of_event(self.cause_names_)
         covariance = self.covariance_
         if covariance is None:
             raise InvalidParameterError(
@@ -61,5 +56,5 @@ class CurveBands:
         tree, leaf, later = self.tree_, self._leaf(prepared), grid > 0
         limits = np.ones((2, len(leaf), len(grid)))
         if later.any():
-            limits[:, :, later] = survival_band(tree, covariance, leaf, prepared.x, grid[later], float(level))
+            limits[:, :, later] = survival_band(tree, covariance, leaf, prepared.x, grid[later], share)
         return limits[0], limits[1]
