@@ -67,10 +67,11 @@ class FoldPath:
     def turns(self) -> list[float]:
         """Costs per leaf at which the best tree changes, ascending."""
         found, at = list[float](), len(self.n_leaves) - 1
-        while at:
-            prices = (self.objective[:at] - self.objective[at]) / (self.n_leaves[at] - self.n_leaves[:at])
-            at = int(np.argmin(prices))  # of equal prices the smallest tree
-            found.append(float(prices[at]))
+        while len(smaller := np.flatnonzero(self.n_leaves < self.n_leaves[at])):  # one more leaf may change nothing
+            prices = (self.objective[smaller] - self.objective[at]) / (self.n_leaves[at] - self.n_leaves[smaller])
+            best = int(np.argmin(prices))  # of equal prices the smallest tree
+            at = int(smaller[best])
+            found.append(float(prices[best]))
         return found
 
 

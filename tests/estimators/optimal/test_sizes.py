@@ -52,6 +52,15 @@ def test_of_two_trees_that_are_as_good_the_smaller_is_taken():
     assert path_of([10.0, 10.0]).turns() == [0.0]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("leaves", [[1, 2, 2, 4], [1, 1, 2, 2], [1, 1]])
+def test_a_leaf_more_that_changes_nothing_is_no_turn(leaves):
+    """A limit of three leaves may bring a tree of two again."""
+    n = np.array(leaves)
+    path = FoldPath(n, 10.0 - n, n[:, None].astype(float))
+    assert path.turns() == [1.0] * (leaves[-1] > 1)
+
+
 def test_a_path_ends_where_more_leaves_do_not_help():
     path = path_of([10.0, 8.0])
     assert [path.at_most(leaves) for leaves in (1, 2, 3, 8)] == [0, 1, 1, 1]
