@@ -222,6 +222,16 @@ def warn_of_what_was_cut_off(status: Status, what: str) -> None:
         warn(f"{how_it_ended(what, status)}, so the tree may not be the best of its kind{advice}", ConvergenceWarning)
 
 
+def warn_of_the_last_sweep(report: FitReport) -> None:
+    """Warn of a streamed fit that took all its sweeps, where the last one still made a better tree."""
+    if report.status is Status.ITERATION_LIMIT:
+        warn(
+            f"the training of the tree took all its {len(report.trace)} sweeps without converging; raise max_sweeps "
+            "(--sweeps)",
+            ConvergenceWarning,
+        )
+
+
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
     """Warn of a fit that reached its limit of rounds, where more rounds would make a better tree."""
     rounds = recipe.training.rounds(recipe.candidate.depth)

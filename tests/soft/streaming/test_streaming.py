@@ -26,6 +26,10 @@ from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
 from softsurv.soft.streaming.distributed import RunningSum
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:the training of the tree took all its")
+"""Most fits here are cut short on purpose."""
+
+
 # -- reading ---------------------------------------------------------------------------------------------------------
 def test_a_preprocessor_fitted_by_chunks_equals_one_fitted_at_once(frame, parquet):
     whole = Preprocessor().fit(frame.drop(columns=["t", "died"])).to_dict()
