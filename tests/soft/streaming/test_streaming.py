@@ -25,7 +25,6 @@ from softsurv.soft.streaming import fit as stream_fit
 from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
 from softsurv.soft.streaming.distributed import RunningSum
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:the training of the tree took all its")
 """Most fits here are cut short on purpose."""
 
