@@ -38,6 +38,7 @@ from softsurv.trees.leaf_medians import predicted_medians
 from softsurv.trees.leaf_table import leaf_table_of
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.typical_rows import typical_row, typical_rows
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +90,11 @@ def fitted_tree(
 ) -> FittedSoftTree:
     """The trained tree as one value, with its tables over the training rows; ``horizon`` is their largest time."""
     tree, report = made.trees[0], made.report
-    leaf, n_leaves = leaf_of(tree, data.design), len(tree.used_leaves)
-    predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    leaf, n_leaves, weight = leaf_of(tree, data.design), len(tree.used_leaves), raw.outcomes()["weight"]
+    predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, weight)
     centre, spread = centre_and_spread(tree, data)
+    columns, sources = encoded_columns(encoder, raw.X.columns.tolist()), () if encoder is None else encoder.sources_
+    usual = typical_row(columns, sources, centre)
     history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
         tree,
@@ -105,6 +108,7 @@ def fitted_tree(
         preprocessor=encoder,
         tried=made.tried,
         centre=centre,
+        typical=typical_rows(data.x.numpy(), leaf, weight, columns, sources, usual, n_leaves),
         split_sizes=sizes_of_splits(made.trees, data),
         covariance=made.covariances[0],
         causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
