@@ -168,3 +168,26 @@ class SoftReading:
         """The tree in Graphviz's language."""
         check_is_fitted(self, "tree_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
+
+    def export_sql(self, quote: str = '"') -> str:
+        """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) count as in training.
+
+        A rule is written as it is printed. A dense split is written as the sum of its points, of which rounding may
+        send a row within its reach of the threshold to the other side. Columns of booleans are taken as 0 and 1: cast
+        them where the database, such as PostgreSQL, does not.
+
+        Parameters
+        ----------
+        quote : {'"', "`"}
+            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
+            then has a backslash before it, as they read texts. Levels are compared as text.
+
+        Returns
+        -------
+        str
+            For ``SELECT *, (...) AS leaf FROM table``.
+        """
+        from softsurv.trees.soft_sql import soft_tree_sql
+
+        check_is_fitted(self, "tree_")
+        return soft_tree_sql(self.tree_, *self._columns_and_sources(), quote)
