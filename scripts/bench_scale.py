@@ -79,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[250_000, 500_000, 1_000_000])
     parser.add_argument("--memory", default="1GB", help="for encoded features (default: 1GB)")
-    parser.add_argument("--sweeps", type=int, default=5, help="sweeps over all rows at most (default: 5)")
+    parser.add_argument("--sweeps", type=int, default=20, help="sweeps over all rows at most (default: 20)")
     options = parser.parse_args()
     print(machine_line())
     print("     rows  fit s  CPU s  passes  CPU s/1e6 rows  predict s  peak GB  objective")

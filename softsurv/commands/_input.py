@@ -227,9 +227,9 @@ def _counters(features: pd.DataFrame) -> list[str]:
     import numpy as np
 
     numbers = features.select_dtypes("number") if len(features) >= _MIN_ROWS else features.iloc[:, :0]
-    return [
-        str(name) for name, column in numbers.items() if (np.diff(column.to_numpy(float, na_value=np.nan)) == 1).all()
-    ]
+    with np.errstate(invalid="ignore"):  # infinite values are refused by a sentence of their own
+        steps = {str(name): np.diff(column.to_numpy(float, na_value=np.nan)) for name, column in numbers.items()}
+    return [name for name, step in steps.items() if (step == 1).all()]
 
 
 def _warn_of_columns(X: pd.DataFrame, counters: Sequence[str]) -> None:

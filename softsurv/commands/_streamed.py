@@ -25,7 +25,7 @@ def add_streaming(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--memory", metavar="SIZE", help="read DATA by chunks, and keep that much of it, such as 2GB")
     group.add_argument("--sample-rows", metavar="N", type=int, help="random rows that starts are tried on (20000)")
-    group.add_argument("--sweeps", metavar="N", type=int, help="over all rows, at most (default: 5)")
+    group.add_argument("--sweeps", metavar="N", type=int, help="over all rows, at most (default: 20)")
     group.add_argument("--checkpoint", metavar="FILE", help="replaced after each sweep; the same command goes on")
     group.add_argument("--folder", metavar="FOLDER", help="for a file of what --memory does not hold")
 

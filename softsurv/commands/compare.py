@@ -29,7 +29,7 @@ examples:
 names: soft, optimal (softsurv's trees with their defaults); cox, forest, boosting, greedy_tree (scikit-survival);
 kaplan_meier (one curve for all rows); MODULE:CLASS for any other model of scikit-survival or lifelines.
 With --entry or --weight, cox and kaplan_meier are softsurv's own, and other libraries' models are refused. --upper is
-for soft trees alone: --models soft.
+for soft trees alone: then soft is the only model by default.
 harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
 """
 
@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     add_table(parser)
     add_entry_and_weight(add_outcome(parser))
-    parser.add_argument("--models", metavar="NAME", nargs="+", default=list(DEFAULT), help="see the names below")
+    parser.add_argument("--models", metavar="NAME", nargs="+", help="see the names below")
     parser.add_argument("--folds", metavar="N", type=at_least(2), default=5, help="folds (default: 5)")
     parser.add_argument(
         "--repeats", metavar="N", type=at_least(1), default=1, help="repetitions with other folds (default: 1)"
@@ -64,14 +64,13 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, save."""
     check_outcome(args)
     check_table(args)
-    for name in args.models:
-        _check_model(name)
+    names = _names(args.models, intervals=args.upper is not None)
     out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
     data = read_data(args, training=True)  # before what is slow to load
 
     from softsurv.explore.comparison import compare
 
-    models = {name: _model(name) for name in args.models}
+    models = {name: _model(name) for name in names}
     echo(data_line(data))
     found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
     echo("", str(found))
@@ -82,6 +81,16 @@ def run(args: argparse.Namespace) -> int:
         found.plot().figure.savefig(picture, dpi=150)
         echo(f"picture: {picture}")
     return 0
+
+
+def _names(given: list[str] | None, intervals: bool) -> list[str]:
+    """The models to compare; raises before the first is fitted where one is unknown, or cannot read intervals."""
+    names = given or (["soft"] if intervals else list(DEFAULT))
+    for name in names:
+        _check_model(name)
+        if intervals and name in NAMES and name != "soft":
+            raise InvalidParameterError(f"--upper is for soft trees alone, got --models {name}; leave one of them out")
+    return names
 
 
 def _check_model(name: str) -> None:

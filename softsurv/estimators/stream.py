@@ -27,7 +27,7 @@ from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import grid_of, whole
 from softsurv.estimators.soft.devices import choose_device
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
-from softsurv.estimators.soft.training import warn_of_what_was_cut_off
+from softsurv.estimators.soft.training import warn_of_the_last_sweep, warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.estimators.soft.warm_up import ready
 from softsurv.metrics.ranges import default_grid
@@ -38,7 +38,7 @@ from softsurv.soft.parallel import one_core_each
 from softsurv.soft.recipe import Candidate
 from softsurv.soft.streaming.axis import Axis, make_axis
 from softsurv.soft.streaming.distributed import Ranks, RunningSum, join
-from softsurv.soft.streaming.fit import Job, Sweeps, train_streamed
+from softsurv.soft.streaming.fit import MOST_SWEEPS, Job, Sweeps, train_streamed
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
@@ -65,7 +65,7 @@ def fit_stream(
     sample_rows: int = SAMPLE_ROWS,
     checkpoint: str | PathLike[str] | None = None,
     folder: str | PathLike[str] | None = None,
-    max_sweeps: int = 5,
+    max_sweeps: int = MOST_SWEEPS,
 ) -> SoftSurvivalTree:
     """Fit a soft tree on a table that need not fit in memory.
 
@@ -89,7 +89,8 @@ def fit_stream(
     folder : path-like, optional
         Where the file of features goes.
     max_sweeps : int
-        Sweeps of 20 quasi-Newton steps over all rows.
+        Sweeps of 20 quasi-Newton steps over all rows, at most. Most fits end after two to nine. One that needs more
+        warns, and goes on from its checkpoint with a larger number.
 
     Returns
     -------
@@ -136,6 +137,8 @@ def fit_stream(
             routing, leaves, report, objective = train_streamed(chunks, sample, recipe, sweeps, job)
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
     warn_of_what_was_cut_off(report.status, "the training of the tree")
+    if ranks.first:
+        warn_of_the_last_sweep(report)
     seen = torch.from_numpy(witnesses)
     tree = build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen)
     fitted = FittedSoftTree(

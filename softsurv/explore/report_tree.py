@@ -45,6 +45,7 @@ from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
 from softsurv.metrics.logrank import logrank_test, numbers_at_risk
 from softsurv.nonparametric import StepFunction
+from softsurv.trees.typical_rows import as_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +102,9 @@ def summary_section(tree: Any) -> str:
     """Typical curve of each leaf and effects of the features, with intervals."""
     summary = tree.summary()
     leaves = summary.leaves.rename(columns=_as_words)
-    parts = ["<h3>Leaves and effects</h3>", table(leaves, f"Typical row: {summary.typical}", "leaf")]
+    parts = ["<h3>Leaves and effects</h3>", table(leaves, "Medians are those of typical rows", "leaf")]
+    rows = as_words(summary.typical.dropna(axis=1, how="all"))
+    parts.append(table(rows, summary.typical_title, "feature"))
     effects = summary.effects.drop(columns="coefficient").rename(columns=_as_words)
     if len(effects):
         where = {"all": ""} | {k: f"leaf {k}: " for k in summary.leaves.index}

@@ -21,11 +21,11 @@ from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.nonparametric import restricted_mean
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.leaf_effects import typical_row
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import parting_node
+from softsurv.trees.typical_rows import typical_row
 
 
 @dataclass(frozen=True)

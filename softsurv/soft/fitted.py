@@ -18,7 +18,7 @@ from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import LinearRule, Rules
 from softsurv.trees.soft_tree import SoftTree
 
-OPTIONAL = ("centre", "split_sizes", "covariance")
+OPTIONAL = ("centre", "typical", "split_sizes", "covariance")
 """Arrays that models of earlier versions and streamed models may lack."""
 
 
@@ -45,6 +45,8 @@ class FittedSoftTree:
         Settings that inner validation tried, best first.
     centre : ndarray (P,), optional
         Mean of each encoded feature.
+    typical : ndarray (L, P), optional
+        Typical row of each leaf (see `softsurv.trees.typical_rows`).
     split_sizes : ndarray (B,), optional
         How much each split changes what is predicted (see `softsurv.trees.split_effects`).
     covariance : ndarray (L, P + 1 + K, P + 1 + K), optional
@@ -66,6 +68,7 @@ class FittedSoftTree:
     split_sizes: FloatArray | None = None
     covariance: FloatArray | None = None
     causes: tuple[tuple[SoftTree, FloatArray | None], ...] = ()
+    typical: FloatArray | None = None
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays, and plain values for JSON."""

@@ -15,35 +15,50 @@ def hard_tree_sql(tree: Questions, quote: str) -> str:
 
     Missing values (NULL) are filled or routed as in training.
     """
-    if quote not in QUOTES:
-        raise InvalidParameterError(f"quote must be one of {QUOTES}, got {quote!r}; most databases take '\"'")
+    check_quote(quote)
 
     def walk(node: int, indent: int) -> str:
         """A node and all below it."""
         leaf = int(tree.leaf[node])
         if leaf >= 0:
             return str(leaf)
-        pad = "    " * indent
         yes, no = (walk(int(side[node]), indent + 1) for side in (tree.left, tree.right))
-        return f"CASE WHEN {_question(tree, node, quote)}\n{pad}    THEN {yes}\n{pad}    ELSE {no}\n{pad}END"
+        return case_lines(_question(tree, node, quote), yes, no, indent)
 
     return walk(0, 0)
+
+
+def check_quote(quote: str) -> None:
+    """Refuse what no database has around the names of columns."""
+    if quote not in QUOTES:
+        raise InvalidParameterError(f"quote must be one of {QUOTES}, got {quote!r}; most databases take '\"'")
+
+
+def case_lines(question: str, yes: str, no: str, indent: int) -> str:
+    """A branch node with what is below it, as CASE."""
+    pad = "    " * indent
+    return f"CASE WHEN {question}\n{pad}    THEN {yes}\n{pad}    ELSE {no}\n{pad}END"
 
 
 def _question(tree: Questions, node: int, quote: str) -> str:
     """The question of a branch node. About NULL a comparison is unknown, which CASE takes for no."""
     source = tree.sources[int(tree.feature[node])]
     levels, cut, missing = tree.levels[node], float(tree.threshold[node]), tree.missing[node]
-    column = quote + str(source.name).replace(quote, 2 * quote) + quote
+    column = sql_name(str(source.name), quote)
     if not levels and math.isnan(cut):
         return f"{column} IS NULL"
     if missing is None and source.fill is not None:
         missing = source.fill in levels if levels else float(source.fill) <= cut
-    known = f"{column} IN ({', '.join(_text(v, quote) for v in levels)})" if levels else f"{column} <= {cut!r}"
+    known = f"{column} IN ({', '.join(sql_text(v, quote) for v in levels)})" if levels else f"{column} <= {cut!r}"
     return f"{column} IS NULL OR {known}" if missing else known
 
 
-def _text(level: str, quote: str) -> str:
+def sql_name(name: str, quote: str) -> str:
+    """The name of a column."""
+    return quote + name.replace(quote, 2 * quote) + quote
+
+
+def sql_text(level: str, quote: str) -> str:
     """A level as SQL writes texts. No value of the data gets into the expression another way.
 
     Databases that quote names with "`" read a backslash in a text as the start of an escape, and BigQuery knows no

@@ -83,7 +83,7 @@ def contrasts(
             place = {c.level: j for j, c in enumerate(columns) if c.source == column.source and c.kind == "level"}
             level = column.level
             if level == first:
-                hidden = _hidden_level(columns, column.source, levels.get(column.source))
+                hidden = hidden_level(columns, column.source, levels.get(column.source))
                 if hidden is None:
                     continue
                 level = hidden  # the first level has a column, and another one has none
@@ -94,7 +94,7 @@ def contrasts(
     return found
 
 
-def _hidden_level(columns: Sequence[OutputColumn], source: str, levels: Sequence[str] | None) -> str | None:
+def hidden_level(columns: Sequence[OutputColumn], source: str, levels: Sequence[str] | None) -> str | None:
     """The level of a category that has no column of its own: a row has it where all columns are 0."""
     shown = {column.level for column in columns if column.source == source}
     return next((level for level in levels or () if level not in shown), None)
@@ -174,9 +174,9 @@ def baseline_table(
     tree: SoftTree,
     used: IntArray,  # (L,)
     covariance: FloatArray | None,  # (L, D, D)
-    typical: FloatArray,  # (P,) encoded
+    typical: FloatArray,  # (L, P) encoded, or (P,) for one row in every leaf
 ) -> pd.DataFrame:
-    """The curve of a typical row in each leaf: its median time with a 95 % interval, and its shape.
+    """The curve of the typical row of each leaf: its median time with a 95 % interval, and its shape.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def baseline_table(
     alone = SoftTree(0, tree.n_features, tree.family, len(leaves), leaves.dtype).to(leaves.device)
     scale = tree.time_scale.expand(len(leaves), -1)
     alone.load_state_dict({"routing": alone.routing, "leaves": leaves[:, None], "time_scale": scale})
-    x = torch.as_tensor(typical).to(leaves)[None]
+    x = torch.as_tensor(np.broadcast_to(typical, (len(leaves), tree.n_features)).copy()).to(leaves)[:, None]
     with torch.no_grad():
         median = alone.survival_time(x, 0.5)[:, 0].double().cpu().numpy()
         errors = _median_errors(alone, x, median, covariance)
@@ -202,7 +202,7 @@ def baseline_table(
 
 def _median_errors(
     alone: SoftTree,  # a stack of single leaves
-    x: Tensor,  # (1, P)
+    x: Tensor,  # (L, 1, P)
     median: FloatArray,  # (L,)
     covariance: FloatArray | None,
 ) -> FloatArray:  # (L,)
@@ -217,7 +217,7 @@ def _median_errors(
         shape = alone.leaves[k : k + 1, :, q:]
         _, log_slope = alone.family.baseline(shape, features)
         by_shape = alone.family.baseline_pullback(shape, features, *_one_and_zero(log_slope))
-        weights = torch.cat([design[0], by_shape[0, 0].double().cpu()]).numpy()
+        weights = torch.cat([design[k, 0], by_shape[0, 0].double().cpu()]).numpy()
         slope = float(log_slope.exp()) / float(alone.time_scale[k, 1])
         errors[k] = math.sqrt(max(float(weights @ covariance[k] @ weights), 0.0)) / slope
     return errors
@@ -246,32 +246,3 @@ def shape_words(tree: SoftTree, leaf: int) -> str:
 
 def _numbers(values: Tensor) -> str:
     return ", ".join(f"{float(v):.3g}" for v in values)
-
-
-def typical_row(
-    columns: Sequence[OutputColumn], sources: Sequence[Source], centre: FloatArray | None
-) -> FloatArray:  # (P,) encoded
-    """Training means and most frequent levels; the middle of the range where training kept no mean."""
-    fills = {source.name: source.fill for source in sources}
-    found = np.zeros(len(columns))
-    for k, column in enumerate(columns):
-        fill = fills.get(column.source)
-        if column.kind != "number":
-            found[k] = float(fill is not None and column.level == fill)
-        elif fill is not None:
-            found[k] = (float(fill) - column.offset) / column.scale
-        else:
-            found[k] = 0.5 if centre is None else centre[k]
-    return found
-
-
-def typical_words(columns: Sequence[OutputColumn], sources: Sequence[Source], typical: FloatArray) -> str:
-    """A typical row in the data's units, feature by feature."""
-    levels, words = {source.name: source.levels for source in sources}, {}
-    for column, value in zip(columns, typical, strict=True):
-        if column.kind == "number":
-            words[column.source] = f"{column.source} {rounded_text(column.to_units(float(value)))}"
-        elif column.kind == "level" and (value or column.source not in words):
-            level = column.level if value else _hidden_level(columns, column.source, levels[column.source]) or "other"
-            words[column.source] = f"{column.source} {level_words(str(level))}"
-    return ", ".join(words.values()) or "no features"

@@ -70,10 +70,25 @@ def test_late_entry_weights_and_intervals_are_no_features(trial, capsys):
     assert "got entry; leave out entry or the model" in capsys.readouterr().err
     rows.assign(died=np.where(np.isfinite(rows["up"]), 0, rows["died"])).to_csv("rows.csv", index=False)
     between = ["--upper", "up", "--drop", "late", "w"]
-    assert main([*how, *between, "--models", "forest"]) == 1
+    assert main([*how, *between, "--models", "sksurv.ensemble:RandomSurvivalForest"]) == 1
     said = capsys.readouterr().err
     assert "or take softsurv's SoftSurvivalTree" in said
     assert said.count("counts in the measures as censored") == 1
+
+
+def test_intervals_are_compared_for_soft_trees_and_other_models_are_refused_before_a_fit(trial, capsys, monkeypatch):
+    """By default the soft tree was fitted to every row of the first fold before the optimal one was refused."""
+    rows = make_table(60).drop(columns=["id", "status"])
+    rows.assign(died=0, up=1.5 * rows["months"]).to_csv("rows.csv", index=False)
+    how, asked = ["compare", "rows.csv", *OUTCOME, "--upper", "up"], []
+    monkeypatch.setattr("softsurv.explore.comparison.compare", lambda models, *_, **__: asked.append(models))
+    for name in ("optimal", "kaplan_meier"):
+        assert main([*how, "--models", "soft", name]) == 1
+        said = capsys.readouterr()
+        assert f"--upper is for soft trees alone, got --models {name}; leave one of them out" in said.err
+        assert not said.out
+    assert main(how) == 0
+    assert [list(models) for models in asked] == [["soft"]]
 
 
 def test_the_outcome_is_asked_for(trial, capsys):

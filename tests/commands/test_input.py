@@ -1,8 +1,11 @@
 """The value that an error names as an example marks the event, so that copying it does not turn the outcome round."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from oracles.trial import OUTCOME, make_table
 
+from softsurv.cli import main
 from softsurv.commands._input import _check_binary
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -14,3 +17,11 @@ from softsurv.errors import InvalidSurvivalDataError
 def test_the_example_of_an_event(values, named):
     with pytest.raises(InvalidSurvivalDataError, match=f"such as --event died={named}$"):
         _check_binary(pd.Series(values, dtype=object), "died")
+
+
+def test_infinite_values_meet_their_sentence_alone(tmp_path, capsys):
+    """A note of numpy's on a subtraction stood before it."""
+    make_table(60).assign(id=np.where(np.arange(60) < 2, np.inf, 1.5)).to_csv(tmp_path / "rows.csv", index=False)
+    assert main(["fit", str(tmp_path / "rows.csv"), *OUTCOME, "--out", str(tmp_path / "model")]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "got an infinite value in column 'id' at row 0" in said

@@ -8,7 +8,7 @@ import pytest
 from oracles.trial import OUTCOME, QUICK, make_table
 
 from softsurv import SoftSurvivalTree
-from softsurv.cli import build_parser
+from softsurv.cli import build_parser, main
 from softsurv.commands._streamed import fit_streamed, is_streamed
 from softsurv.errors import InvalidParameterError, SoftsurvWarning
 
@@ -62,6 +62,7 @@ def model():
     return SoftSurvivalTree(depth=0, leaf="weibull", max_terms=None, l2=1.0, shrinkage=1.0, routing_l2=1.0)
 
 
+@pytest.mark.filterwarnings("ignore:the training of the tree took all its")
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_the_first_process_alone_speaks(rank, model, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -78,3 +79,12 @@ def test_the_first_process_alone_speaks(rank, model, tmp_path, monkeypatch, caps
         assert fit_streamed(args, model, record) is None
         assert capsys.readouterr().out == ""
     assert model.feature_names_in_.tolist() == ["age", "arm"]
+
+
+def test_a_limit_of_sweeps_that_ended_the_training_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_table().to_csv("trial.csv", index=False)
+    penalties = ["--depth", "1", "--l2", "1", "--shrinkage", "1", "--routing-l2", "1"]
+    command = ["fit", "trial.csv", *OUTCOME, "--memory", "1MB", *penalties, "--out", "model"]
+    assert main([*command, "--sweeps", "1", "--drop", "id", "status"]) == 0
+    assert "took all its 1 sweeps without converging; raise max_sweeps (--sweeps)" in capsys.readouterr().err

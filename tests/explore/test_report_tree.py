@@ -65,6 +65,7 @@ def test_effects_stand_with_their_leaf_and_intervals(gbsg2, optimal):
     assert f">{place}{feature}, {words}</th>" in section
     assert f">{first['effect']:.4g}</td>" in section
     assert "coefficient" not in section
+    assert "Typical row of each leaf" in section
     assert "Stability over bootstrap samples is measured for soft trees of rules" in stability_section(
         optimal.tree, optimal.test, 20, 0
     )

@@ -15,8 +15,6 @@ from softsurv.trees.leaf_effects import (
     measure_of,
     shape_words,
     shares_slopes,
-    typical_row,
-    typical_words,
 )
 from softsurv.trees.soft_tree import SoftTree
 
@@ -124,10 +122,10 @@ def test_leaves_that_share_their_slopes_have_one_row():
 
 def test_the_typical_median_and_its_interval_are_the_delta_method():
     tree, covariance = tree_of("loglogistic")
-    typical = np.array([0.2, 1.0, 0.0, 0.0])
+    typical = np.array([[0.2, 1.0, 0.0, 0.0], [0.6, 0.0, 1.0, 1.0]])
     table = baseline_table(tree, USED, covariance, typical)
-    x = torch.tensor(typical)[None]
     for leaf in USED:
+        x = torch.tensor(typical[leaf])[None]
         log_median = math.log(table["median"][leaf])
         time = torch.tensor([log_median], dtype=torch.float64).exp().requires_grad_(True)
         z = tree.predictor(x, time, torch.full((1, 1), leaf))[0].squeeze()
@@ -138,6 +136,8 @@ def test_the_typical_median_and_its_interval_are_the_delta_method():
         assert math.log(table["median_upper"][leaf]) - log_median == pytest.approx(1.959964 * error, rel=1e-6)
         assert log_median - math.log(table["median_lower"][leaf]) == pytest.approx(1.959964 * error, rel=1e-6)
     assert baseline_table(tree, USED, None, typical)["median_lower"].isna().all()
+    alike = [baseline_table(tree, USED, covariance, row) for row in (typical[1], typical[[1, 1]])]
+    assert alike[0].equals(alike[1])  # one row for all leaves
 
 
 def hazards_of(tree, leaf, times):
@@ -174,15 +174,3 @@ def test_families_without_one_number_say_what_they_are():
     tree.family.name = "own"
     value = tree.leaves[0, 0, -1].item()
     assert shape_words(tree, 0) == f"own shape {value:.3g}"
-
-
-def test_a_typical_row_has_means_and_most_frequent_levels():
-    typical = typical_row(COLUMNS, SOURCES, None)
-    np.testing.assert_allclose(typical, [(52 - 20) / 50, 1, 0, 0])
-    assert typical_words(COLUMNS, SOURCES, typical) == "age 52, grade II"
-    without = [Source("age", None, None), Source("grade", ("I", "II", "III"), "I")]
-    typical = typical_row(COLUMNS, without, None)
-    np.testing.assert_allclose(typical, [0.5, 0, 0, 0])
-    assert typical_words(COLUMNS, without, typical) == "age 45, grade I"
-    assert typical_row(COLUMNS, without, np.array([0.1, 0, 0, 0]))[0] == 0.1
-    assert typical_words([], [], np.zeros(0)) == "no features"

@@ -293,8 +293,9 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
     def _checked(self, X: Any, how: dict[str, Any]) -> Any:
         """Prepared features; says which values lie far outside those of training."""
         check_is_fitted(self, "censoring_")
+        prepared = self._prepare(X, **how)  # a table that is refused needs no word on its values
         warn_of_far_values(X, getattr(self, "ranges_", {}))
-        return self._prepare(X, **how)
+        return prepared
 
     def _curves(
         self, grid: FloatArray, prepared: Any, return_array: bool, of: Callable[[FloatArray], FloatArray]

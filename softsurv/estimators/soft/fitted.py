@@ -18,22 +18,20 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.base import SurvivalTreeBase
-from softsurv.estimators.shared.checks import instead_of, one_of
+from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.soft.bands import CurveBands
 from softsurv.estimators.soft.causes import SoftCauses
-from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft.prepared import PreparedRows
+from softsurv.estimators.soft.reading import SoftReading
 from softsurv.estimators.soft.starts import SoftStarts
 from softsurv.metrics.evaluate import outcome
 from softsurv.metrics.histories import Incidence, by_code
 from softsurv.nonparametric import StepFunction
-from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from softsurv.estimators.soft.summary import TreeSummary
     from softsurv.numerics import Design
     from softsurv.soft.fitted import FittedSoftTree
     from softsurv.trees.soft_tree import SoftTree
@@ -48,7 +46,7 @@ def leaf_of(tree: SoftTree, x: Tensor | Design) -> IntArray:
     return np.searchsorted(tree.used_leaves, leaf)
 
 
-class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
+class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, SurvivalTreeBase):
     """The methods of a fitted `SoftSurvivalTree`; its attributes are documented there."""
 
     device: str
@@ -61,6 +59,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         self.report_, self.leaf_table_, self.spread_ = fitted.report, fitted.leaf_table, fitted.spread
         self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
         self.centre_, self.split_sizes_, self.covariance_ = fitted.centre, fitted.split_sizes, fitted.covariance
+        self.typical_rows_ = fitted.typical
         self.selection_ = pd.DataFrame(fitted.tried)
         self.cause_trees_ = tuple(tree for tree, _ in fitted.causes)
         self.cause_covariances_ = tuple(covariance for _, covariance in fitted.causes)
@@ -188,11 +187,6 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         weight = 1.0 if data.weight is None else data.weight.numpy()
         return np.asarray(weight * torch.stack(parts).sum(0).double().cpu().numpy())
 
-    @property
-    def _trees(self) -> tuple[SoftTree, ...]:
-        """The tree of each cause; the tree itself where there is one kind of event."""
-        return self.cause_trees_ or (self.tree_,)
-
     # -- reading the tree ----------------------------------------------------------------------------------------
     def routing_probability(self, X: Any) -> FloatArray:
         """Probability of going left at each branch node, (n, B), nodes in heap order."""
@@ -205,106 +199,6 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             every = self.tree_.leaf_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
         return every[:, self.tree_.used_leaves]
 
-    @property
-    def encoded_names_(self) -> list[str]:
-        """Names of the encoded features, as the rules show them."""
-        return encoded_names(self.preprocessor_, self.n_features_in_, getattr(self, "feature_names_in_", None))
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each raw feature in the tree, (n_features_in_,), summing to one; zero for an unused feature.
-
-        Notes
-        -----
-        A split has the importance of the share of the training rows that it divides, times how far the predictions of
-        its two sides differ (see `softsurv.trees.split_effects`). Its features share this in proportion to
-        |coefficient| times standard deviation. The sharpness of the routing has no influence. A slope of a leaf has the
-        importance |coefficient| times standard deviation, weighted by the leaf's share of the rows. One-hot columns are
-        added up for their source, and so are causes.
-        """
-        return importances(self._trees, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
-
-    def summary(self, per: str = "step", measure: str = "own") -> TreeSummary:
-        """Numbers, typical curve and effects of each leaf, with standard errors and 95 % intervals.
-
-        Parameters
-        ----------
-        per : {"step", "unit", "sd"}
-            Difference in a number for which an effect is reported: the power of ten next below its standard deviation,
-            one unit of the data, or a standard deviation. Levels of a category are compared with its first one.
-        measure : {"own", "time"}
-            "own": hazard ratio, odds ratio of the event, or shift, by the family. "time": time ratio, for families
-            whose log time is linear in the features (exponential, Weibull, log-logistic, log-normal).
-
-        Returns
-        -------
-        TreeSummary
-            ``str()`` of it is text; its ``leaves`` and ``effects`` are frames, whose index starts with the cause where
-            there are causes.
-
-        Raises
-        ------
-        InvalidParameterError
-            If an argument is not one of those values, or the family of a leaf has no time ratio.
-
-        Notes
-        -----
-        Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
-        of weight w counts as w rows. Where subjects have several rows, or events recur, standard errors are robust: the
-        sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for more than 1,000
-        parameters, and in models saved by earlier versions.
-        """
-        from softsurv.estimators.soft.summary import TreeSummary, joined, notes_of, summary_of
-        from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
-
-        check_is_fitted(self, "tree_")
-        one_of("per", per, UNITS)
-        one_of("measure", measure, ("own", "time"))
-        for tree in self._trees:
-            if measure == "time" and tree.family.name not in LOG_LINEAR:
-                raise InvalidParameterError(
-                    f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
-                )
-        columns = encoded_columns(self.preprocessor_, self.encoded_names_)
-        sources = () if self.preprocessor_ is None else tuple(self.preprocessor_.sources_)
-        asked = contrasts(columns, sources, self.spread_, per)
-        typical = typical_row(columns, sources, self.centre_)
-        used, table = self.tree_.used_leaves, self.leaf_table_
-        numbers = pd.DataFrame({"n": table.n, "events": table.events, "observed_median": table.median})
-        known = self.cause_covariances_ or (self.covariance_,)
-        told = [
-            summary_of(tree, used, covariance, typical, asked, measure)
-            for tree, covariance in zip(self._trees, known, strict=True)
-        ]
-        notes = notes_of(
-            [one.measure for one in told],
-            shared=all(shares_slopes(tree.leaves[0, torch.as_tensor(used)], tree.n_features) for tree in self._trees),
-            known=all(covariance is not None for covariance in known),
-            dense=bool(self.depth_ and not self.tree_.rules),
-            causes=self.cause_names_,
-            lost=self.report_.details.get("lost_likelihood", {}).get("share"),
-            by_subject=self.leaf_table_.subjects is not None,
-        )
-        row = typical_words(columns, sources, typical)
-        return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)
-
-    def export_text(self) -> str:
-        """The tree as text: the rules in the data's own units, and each leaf's numbers.
-
-        Notes
-        -----
-        The printed rules are the model: following them by hand leads to the leaf of ``apply``. A dense split is printed
-        as a threshold on its points, with the table of all points below the tree.
-        """
-        check_is_fitted(self, "tree_")
-        notes = reading_notes(self._trees, self.preprocessor_, self.report_, self.encoded_names_, self.cause_names_)
-        return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
-
-    def export_dot(self) -> str:
-        """The tree in Graphviz's language."""
-        check_is_fitted(self, "tree_")
-        return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
-
     # -- saving --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         from softsurv.soft.fitted import FittedSoftTree
@@ -314,7 +208,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
             self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
             self.centre_, self.split_sizes_, self.covariance_,
-            tuple(zip(self.cause_trees_, self.cause_covariances_, strict=True)),
+            tuple(zip(self.cause_trees_, self.cause_covariances_, strict=True)), self.typical_rows_,
         ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:

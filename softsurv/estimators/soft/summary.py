@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+import torch
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.trees.leaf_effects import Contrast, baseline_table, effect_table, measure_of
 from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.typical_rows import as_words
 
 SHOWN_EFFECTS = 40
 """Effects of a leaf at most that the text shows: a category of hundreds of levels has as many."""
+
+
+SHOWN_FEATURES = 40
+"""Of more features the text shows, of typical rows, those whose effects it shows."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class TreeSummary:
         The tree as text.
     leaves : DataFrame, index ``leaf``
         ``n`` and ``events`` of the training rows, ``observed_median`` of their Kaplan-Meier curve; ``median`` of the
-        curve of a typical row in the leaf with its 95 % interval ``median_lower`` and ``median_upper``, and the
+        curve of the leaf's typical row with its 95 % interval ``median_lower`` and ``median_upper``, and the
         ``shape`` of the curve in the words of the family.
     effects : DataFrame, index (leaf, feature, contrast)
         ``effect`` with its 95 % interval ``lower`` and ``upper``; ``coefficient`` and ``standard_error`` on the log
@@ -33,8 +40,10 @@ class TreeSummary:
     measure : str
         What an effect is: ``hazard ratio``, ``odds ratio of the event``, ``time ratio`` or a shift; with causes the
         measure of each, by its name.
-    typical : str
-        The typical row in words.
+    typical : DataFrame, index ``leaf``
+        The typical row of each leaf in the data's units: medians of its training rows and their most frequent levels.
+        One row, ``all``, where training kept none of the leaves: means and levels of all training rows. A table to
+        predict for; features that training left out are missing.
     notes : tuple of str
         How to read the numbers.
     """
@@ -43,12 +52,12 @@ class TreeSummary:
     leaves: pd.DataFrame
     effects: pd.DataFrame
     measure: str
-    typical: str
+    typical: pd.DataFrame
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
         parts = [self.rules, "", "Leaves", self.leaves.to_string(float_format=_number, na_rep="-")]
-        parts += ["", f"Typical row: {self.typical}."]
+        parts += ["", *self.typical_text()]
         if len(self.effects):
             columns = ["effect", "lower", "upper", "coefficient", "standard_error"]
             shown = surest(self.effects, SHOWN_EFFECTS)[columns]
@@ -58,6 +67,22 @@ class TreeSummary:
         return "\n".join([*parts, "", *self.notes])
 
     __repr__ = __str__
+
+    def typical_text(self) -> list[str]:
+        """The typical rows as lines of text; of many features those of the effects that the text shows."""
+        known = self.typical.dropna(axis=1, how="all")
+        told = set(surest(self.effects, SHOWN_EFFECTS).index.get_level_values("feature"))
+        shown = known if known.shape[1] <= SHOWN_FEATURES else known[[name for name in known if name in told]]
+        left_out = known.shape[1] - shown.shape[1]
+        lines = [self.typical_title, as_words(shown).to_string()] if known.shape[1] else []
+        return lines + [f"{left_out} features more are in `typical`."] * (left_out > 0)
+
+    @property
+    def typical_title(self) -> str:
+        """What the typical rows are."""
+        if list(self.typical.index) == ["all"]:
+            return "Typical row (means and most frequent levels of all training rows)"
+        return "Typical row of each leaf (medians and most frequent levels of its training rows)"
 
 
 def surest(effects: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -76,7 +101,7 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True)
 class CauseSummary:
-    """The curves of a typical row and the effects, for one cause."""
+    """The curves of typical rows and the effects, for one cause."""
 
     leaves: pd.DataFrame
     effects: pd.DataFrame
@@ -87,7 +112,7 @@ def summary_of(
     tree: SoftTree,
     used: IntArray,  # (L,)
     covariance: FloatArray | None,
-    typical: FloatArray,  # (P,)
+    typical: FloatArray,  # (L, P), or (1, P)
     asked: Sequence[Contrast],
     measure: str,
 ) -> CauseSummary:
@@ -122,6 +147,7 @@ def notes_of(
     causes: Sequence[str] = (),
     lost: float | None = None,
     by_subject: bool = False,
+    typical: str = "",
 ) -> tuple[str, ...]:
     """How to read a table of effects.
 
@@ -141,6 +167,8 @@ def notes_of(
         Share that the rules lose of the log-likelihood gained by a dense tree.
     by_subject : bool
         Whether standard errors are robust by subject.
+    typical : str
+        Whose median a leaf shows, in words.
     """
     above = {
         "time ratio": "Below 1: earlier events.",
@@ -148,10 +176,7 @@ def notes_of(
     }
     found = list(dict.fromkeys(above.get(measure, "Above 1: earlier events.") for measure in measures))
     if not causes:
-        found.append(
-            "The median of a leaf is that of the typical row, which is the same in every leaf; the observed median is "
-            "that of the leaf's own training rows."
-        )
+        found.append(typical)
     else:
         found.append(
             "An effect is one on the hazard of its cause alone. How many have the event in the end also depends on the "
@@ -170,6 +195,22 @@ def notes_of(
         "do not know that the tree was chosen on the same rows, and penalties pull the effects towards none."
     )
     return tuple(found)
+
+
+def typical_words(tree: SoftTree, typical: FloatArray) -> str:  # (L, P), or (1, P)
+    """Whose median a leaf shows, and which typical rows do not lie in their leaf."""
+    used = tree.used_leaves
+    with torch.no_grad():
+        at = tree.apply_leaf(torch.as_tensor(typical).to(tree.leaves))[0].cpu().numpy()
+    own = "the observed median is that of all its training rows."
+    if len(typical) < len(used):
+        return (
+            "The median of a leaf is that of the typical row, which is the same in every leaf, also in leaves to which "
+            f"it would not go; {own}"
+        )
+    outside = ", ".join(str(k) for k in np.flatnonzero(at != used))
+    also = f" The typical row of leaf {outside} would go to another leaf." if outside else ""
+    return f"The median of a leaf is that of its typical row; {own}{also}"
 
 
 def _lost_words(share: float) -> str:

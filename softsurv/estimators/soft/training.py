@@ -38,6 +38,7 @@ from softsurv.trees.leaf_medians import predicted_medians
 from softsurv.trees.leaf_table import leaf_table_of
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.typical_rows import typical_row, typical_rows
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +90,11 @@ def fitted_tree(
 ) -> FittedSoftTree:
     """The trained tree as one value, with its tables over the training rows; ``horizon`` is their largest time."""
     tree, report = made.trees[0], made.report
-    leaf, n_leaves = leaf_of(tree, data.design), len(tree.used_leaves)
-    predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    leaf, n_leaves, weight = leaf_of(tree, data.design), len(tree.used_leaves), raw.outcomes()["weight"]
+    predicted = predicted_medians(made.trees, data.design, leaf, n_leaves, horizon, weight)
     centre, spread = centre_and_spread(tree, data)
+    columns, sources = encoded_columns(encoder, raw.X.columns.tolist()), () if encoder is None else encoder.sources_
+    usual = typical_row(columns, sources, centre)
     history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
         tree,
@@ -105,6 +108,7 @@ def fitted_tree(
         preprocessor=encoder,
         tried=made.tried,
         centre=centre,
+        typical=typical_rows(data.x.numpy(), leaf, weight, columns, sources, usual, n_leaves),
         split_sizes=sizes_of_splits(made.trees, data),
         covariance=made.covariances[0],
         causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
@@ -220,6 +224,16 @@ def warn_of_what_was_cut_off(status: Status, what: str) -> None:
     if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
         advice = "; raise time_limit" if status is Status.TIME_LIMIT else ""
         warn(f"{how_it_ended(what, status)}, so the tree may not be the best of its kind{advice}", ConvergenceWarning)
+
+
+def warn_of_the_last_sweep(report: FitReport) -> None:
+    """Warn of a streamed fit that took all its sweeps, where the last one still made a better tree."""
+    if report.status is Status.ITERATION_LIMIT:
+        warn(
+            f"the training of the tree took all its {len(report.trace)} sweeps without converging; raise max_sweeps "
+            "(--sweeps)",
+            ConvergenceWarning,
+        )
 
 
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:

@@ -86,6 +86,14 @@ def test_far_values_are_told_once_a_call_at_the_line_of_the_user(make, table, tm
             assert [one.filename for one in told] == [__file__]
 
 
+@pytest.mark.parametrize("make", TREES)
+def test_a_table_that_is_refused_gets_no_word_on_its_values(make, table):
+    """Warnings are errors here: far values were told before the refusal, and an infinite value was one of them."""
+    tree = make().fit(table, time="months", event="died")
+    with pytest.raises(InvalidSurvivalDataError, match="infinite value in column 'age'"):
+        tree.predict(table.head(3).assign(age=[400.0, np.inf, 50.0]))
+
+
 def test_a_feature_that_is_the_outcome_is_told(table):
     X = table.assign(followed=table["months"]).drop(columns=["months", "died"])
     with pytest.warns(DataWarning, match="'followed' equals the time of the outcome"):

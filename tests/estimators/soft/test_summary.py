@@ -48,7 +48,8 @@ def test_median_of_the_typical_row_is_lifelines():
     X, time, event = weibull_rows(300, 1)
     theirs = X.assign(side=(X["side"] == "right").astype(float), time=time, event=event)
     reference = lifelines.WeibullAFTFitter().fit(theirs, "time", "event")
-    typical = pd.DataFrame({"age": [X["age"].mean()], "side": [float(X["side"].mode()[0] == "right")]})
+    age, side = np.sort(X["age"])[(len(X) - 1) // 2], X["side"].mode()[0]
+    typical = pd.DataFrame({"age": [age], "side": [float(side == "right")]})
     leaves = fitted(X, time, event).summary().leaves
     assert leaves["median"][0] == pytest.approx(float(reference.predict_median(typical).iloc[0]), rel=1e-3)
     rho = np.exp(reference.params_["rho_", "Intercept"])
@@ -110,10 +111,42 @@ def test_leaves_and_effects_are_told(gbsg2):
         "given the rules",
         "log-logistic shape",
         "III vs I",
-        "Typical row: age 53.05",
-        "The median of a leaf is that of the typical row",
+        "Typical row of each leaf (medians and most frequent levels of its training rows)",
+        "The median of a leaf is that of its typical row;",
     ):
         assert words in text
+
+
+def test_typical_rows_lie_in_their_leaves_and_have_the_medians_that_are_shown(gbsg2):
+    """One typical row for all leaves lies in one of them, so that the medians of the others were extrapolations."""
+    data, tree = gbsg2
+    summary, leaf = tree.summary(), tree.apply(data)
+    assert summary.typical.columns.tolist() == data.X.columns.tolist()
+    np.testing.assert_array_equal(tree.apply(summary.typical), summary.typical.index)
+    np.testing.assert_allclose(tree.predict_median(summary.typical), summary.leaves["median"])
+    for k in summary.typical.index:
+        rows = data.X[leaf == k]
+        assert summary.typical.loc[k, "age"] == np.sort(rows["age"])[(len(rows) - 1) // 2]
+        assert summary.typical.loc[k, "tgrade"] == rows["tgrade"].mode()[0]
+
+
+def test_a_typical_row_outside_its_leaf_is_named(gbsg2):
+    data = gbsg2[0]
+    tree = SoftSurvivalTree(depth=1, leaf="loglogistic", l2=0.3, shrinkage=40.0).fit(data)
+    assert "would go to another leaf" not in str(tree.summary())
+    tree.typical_rows_ = tree.typical_rows_[[0, 0]]
+    assert "The typical row of leaf 1 would go to another leaf." in str(tree.summary())
+
+
+def test_of_many_features_the_text_shows_those_of_the_effects_and_columns_without_values_are_missing(monkeypatch):
+    X, time, event = weibull_rows(200, 4)
+    found = fitted(X.assign(site="here"), time, event).summary()
+    assert found.typical["site"].isna().all()
+    assert "site" not in str(found)
+    monkeypatch.setattr("softsurv.estimators.soft.summary.SHOWN_FEATURES", 1)
+    monkeypatch.setattr("softsurv.estimators.soft.summary.SHOWN_EFFECTS", 1)
+    assert "1 features more are in `typical`." in found.typical_text()
+    assert len(found.typical_text()[1].splitlines()) == 3  # two of the header, one feature
 
 
 def test_a_contrast_is_what_the_prediction_does(gbsg2):
@@ -149,14 +182,20 @@ def test_a_saved_model_keeps_its_standard_errors(gbsg2, tmp_path):
     again = load_model(tmp_path / "model")
     pd.testing.assert_frame_equal(again.summary().effects, tree.summary().effects)
     assert str(again.summary()) == str(tree.summary())
+    pd.testing.assert_frame_equal(again.summary().typical, tree.summary().typical)
     np.testing.assert_array_equal(again.feature_importances_, tree.feature_importances_)
 
 
 def test_a_model_of_before_has_effects_without_errors(gbsg2):
     data = gbsg2[0]
     tree = SoftSurvivalTree(depth=1, leaf="loglogistic", l2=0.3, shrinkage=40.0).fit(data)
-    tree.covariance_ = None
+    tree.covariance_ = tree.typical_rows_ = None
     summary = tree.summary()
+    assert summary.typical.index.tolist() == ["all"]
+    own = tree.apply(summary.typical)[0]
+    np.testing.assert_allclose(tree.predict_median(summary.typical)[0], summary.leaves["median"][own])
+    assert "Typical row (means and most frequent levels of all training rows)" in str(summary)
+    assert "the same in every leaf, also in leaves to which it would not go;" in str(summary)
     assert summary.effects["standard_error"].isna().all()
     assert summary.effects["effect"].notna().all()
     assert "no standard errors" in str(summary)

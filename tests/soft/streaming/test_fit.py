@@ -35,7 +35,8 @@ def test_a_streamed_fit_equals_one_in_memory(frame, parquet, memory, tmp_path):
 
 def test_a_small_sample_starts_a_full_fit(parquet, frame):
     table = Table(parquet, "t", "died", chunk_rows=64)
-    model = fit_stream(tree(), table, sample_rows=120, max_sweeps=4)
+    model = fit_stream(tree(), table, sample_rows=120)
+    assert model.report_.status == "converged"  # as by default nearly every fit does
     assert list(model.report_.trace) == sorted(model.report_.trace, reverse=True)
     assert model.leaf_table_.n.sum() == len(frame)
 
@@ -47,8 +48,16 @@ def test_a_spent_budget_ends_after_the_sweep(parquet):
     assert len(model.report_.trace) == 1
 
 
+def test_the_last_sweep_is_told_where_it_ended_the_training(parquet):
+    """It was in the report alone, while other fits that reach a limit warn."""
+    table = Table(parquet, "t", "died")
+    with pytest.warns(ConvergenceWarning, match=r"took all its 1 sweeps without converging; raise max_sweeps"):
+        model = fit_stream(tree(), table, max_sweeps=1)
+    assert model.report_.status == "iteration_limit"
+
+
 def test_what_a_streamed_fit_calls_is_made_ready_before_its_clock_starts(parquet, monkeypatch):
     made = []
     monkeypatch.setattr("softsurv.estimators.stream.ready", made.append)
-    fit_stream(tree(), Table(parquet, "t", "died"), max_sweeps=1)
+    fit_stream(tree(), Table(parquet, "t", "died"))
     assert [one.depth for one in made] == [tree().depth]

@@ -25,6 +25,9 @@ from softsurv.soft.streaming import fit as stream_fit
 from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
 from softsurv.soft.streaming.distributed import RunningSum
 
+pytestmark = pytest.mark.filterwarnings("ignore:the training of the tree took all its")
+"""Most fits here are cut short on purpose."""
+
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 def test_a_preprocessor_fitted_by_chunks_equals_one_fitted_at_once(frame, parquet):

@@ -1,0 +1,85 @@
+"""Rules of a soft tree as SQL: the words of each kind of rule, and names and levels that read as SQL."""
+
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv.data.encoding import OutputColumn, Source
+from softsurv.errors import InvalidParameterError
+from softsurv.hazards import get_family
+from softsurv.trees.linear_rule import LinearRule
+from softsurv.trees.soft_sql import soft_tree_sql
+from softsurv.trees.soft_tree import SoftTree
+
+COLUMNS = [
+    OutputColumn("age", "age", "number", offset=20.0, scale=50.0),
+    OutputColumn("grade=II", "grade", "level", "II"),
+    OutputColumn("grade=III", "grade", "level", "III"),
+    OutputColumn("age is missing", "age", "missing"),
+]
+SOURCES = [Source("age", None, 52.5), Source("grade", ("I", "II", "III"), "II")]
+
+
+def stump(rule, columns=COLUMNS):
+    """A tree of one rule."""
+    tree = SoftTree(1, len(columns), get_family("exponential"))
+    tree.rules = (rule,)
+    with torch.no_grad():
+        tree.routing[0, 0] = torch.as_tensor(rule.routing(columns, 1.0))
+    return tree
+
+
+def leaves(tree, columns, sources, frame):
+    """Leaves of some rows by SQLite."""
+    found = soft_tree_sql(tree, columns, sources, '"')
+    with sqlite3.connect(":memory:") as base:
+        frame.to_sql("rows", base, index=False)
+        leaf = [leaf for (leaf,) in base.execute(f"SELECT {found} FROM rows ORDER BY rowid")]
+    base.close()
+    return leaf
+
+
+def question(rule):
+    """The first line of a stump's SQL, from WHEN on."""
+    return soft_tree_sql(stump(rule), COLUMNS, SOURCES, '"').splitlines()[0].removeprefix("CASE WHEN ")
+
+
+def test_each_kind_of_rule_is_written_as_it_is_printed():
+    assert question(LinearRule((0,), (1.0,), 45.0)) == 'COALESCE("age", 52.5) > 45.0'
+    assert question(LinearRule((0,), (-1.0,), -45.0)) == 'COALESCE("age", 52.5) < 45.0'
+    assert question(LinearRule((2,), (1.0,), 0.5)) == "\"grade\" IN ('III')"
+    assert question(LinearRule((1, 2), (1.0, 1.0), 0.5)) == "(\"grade\" IS NULL OR \"grade\" IN ('II', 'III'))"
+    threshold = 60.0 + 1e-9 * 50.0  # as far above as `apply` takes for equal
+    assert question(LinearRule((0, 2, 3), (1.0, 2.5, -1.0), 60.0)) == (
+        '1.0 * COALESCE("age", 52.5) + CASE WHEN "grade" IN (\'III\') THEN 2.5 ELSE 0.0 END'
+        f' + CASE WHEN "age" IS NULL THEN -1.0 ELSE 0.0 END > {threshold!r}'
+    )
+
+
+def test_a_score_on_the_threshold_goes_right():
+    """0.1 * 1 + 0.1 * 2 exceeds 0.3 by rounding."""
+    columns = [OutputColumn(name, name, "number", scale=4.0) for name in "ab"]
+    tree = stump(LinearRule((0, 1), (0.1, 0.1), 0.3), columns)
+    assert 0.1 * 1 + 0.1 * 2 > 0.3
+    frame = pd.DataFrame({"a": [1, 1, None], "b": [2, 3, 4]})
+    found = leaves(tree, columns, [Source(name, None, 0.0) for name in "ab"], frame)
+    assert found == [1, 0, 0]
+    x = torch.tensor([[1, 2], [1, 3], [0, 4]]).double() / 4
+    np.testing.assert_array_equal(tree.apply_leaf(x)[0], found)
+
+
+@pytest.mark.parametrize("text", ['a"; DROP TABLE rows; --', "'); SELECT 1; --", "it's", "Größe"])
+def test_names_and_levels_stay_names_and_literals(text):
+    columns = [OutputColumn("n", text, "number"), OutputColumn("l", f"{text}2", "level", text)]
+    sources = [Source(text, None, 9.0), Source(f"{text}2", ("", text), "")]
+    tree = stump(LinearRule((0, 1), (1.0, 2.0), 3.0), columns)
+    frame = pd.DataFrame({text: [2.0, 2.0, None], f"{text}2": ["", text, None]})
+    assert leaves(tree, columns, sources, frame) == [1, 0, 0]
+
+
+def test_other_quotes_are_refused():
+    with pytest.raises(InvalidParameterError, match="quote must be one of"):
+        soft_tree_sql(stump(LinearRule((0,), (1.0,), 45.0)), COLUMNS, SOURCES, "[")
