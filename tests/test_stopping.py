@@ -196,11 +196,14 @@ def test_work_that_others_follow_leaves_them_time():
 def test_a_ctrl_c_does_not_wait_for_what_is_compiled(monkeypatch):
     """Nothing is there yet that the signal of the fit could keep."""
 
-    def slow(*_):
-        interrupt()
-        raise AssertionError("a Ctrl-C waited for the compilation")
+    class Slow:
+        title, place, is_ready, is_on_disk = "a part", None, False, True
 
-    monkeypatch.setattr(compile_, "make_ready", slow)
+        def compile(self):
+            interrupt()
+            raise AssertionError("a Ctrl-C waited for the compilation")
+
+    monkeypatch.setattr(compile_, "price_of", lambda task: Slow())
     monkeypatch.setattr(compile_, "_known", {})  # as in a process that has asked for nothing yet
     with StopSignal() as stop:
         usual = signal.getsignal(signal.SIGINT)

@@ -19,7 +19,7 @@ from softsurv.exact.joint import kernels as joint
 from softsurv.exact.kernels import grouping, listing, recursion, root
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
-from softsurv.stopping import StopSignal, heard_at_once
+from softsurv.stopping import StopSignal
 
 CUTS = "cuts"
 """The search by cuts, in the place of the name of a base case."""
@@ -86,8 +86,7 @@ def ready(
     in_lanes = in_lanes and base == "sums"
     asked = task, base, deep, recursive, in_lanes, leaf_points
     if asked in _known:
-        with heard_at_once():
-            make_ready(also, f"the exact search for {task.name!r}", stop)
+        make_ready(also, f"the exact search for {task.name!r}", stop)
         return _known[asked]
     calls = _known[asked] = _made_ready(*asked, stop, meanwhile, also)
     return calls
@@ -110,8 +109,7 @@ def _made_ready(
 ) -> Calls:
     if base == CUTS:
         entries = {"price": price_of(task), "search_cuts": node.search_cuts}
-        with heard_at_once():
-            make_ready([*entries.values(), *more], f"the search by cuts for {task.name!r}", stop)
+        make_ready([*entries.values(), *more], f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
     also = [grouping.group]  # later fits call it; this one has prepared its rows already
@@ -124,8 +122,7 @@ def _made_ready(
     if leaf_points is not None:
         entries["leaf_points"] = points_of(leaf_points)
         also.append(listing.front)
-    with heard_at_once():
-        make_ready([*more, *entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
+    make_ready([*more, *entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
     return Calls(**{name: one.address for name, one in entries.items()})
 
 

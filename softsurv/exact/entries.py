@@ -27,7 +27,7 @@ from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
 from softsurv.exact.kernels.views import Packed, start_of, view_of
 from softsurv.exact.resolved import resolved_once
 from softsurv.kernel_cache import holds, open_cache
-from softsurv.stopping import StopSignal, interrupt_if_heard
+from softsurv.stopping import StopSignal, heard_at_once, interrupt_if_heard
 
 logger = logging.getLogger("softsurv")
 
@@ -191,13 +191,14 @@ def make_ready(
 ) -> None:
     """Compile entries or read them from disk; says on the logger ``softsurv`` what it compiles, every second or so.
 
-    The clock of ``stop`` does not count the time that this takes. On a fresh machine a second process compiles too;
-    once it is started, ``meanwhile`` is called.
+    The clock of ``stop`` does not count the time that this takes. A Ctrl-C interrupts it at once. On a fresh machine a
+    second process compiles too; once it is started, ``meanwhile`` is called.
     """
     entries = list(entries)
     if all(one.is_ready for one in entries):
         return
-    with stop.paused() if stop is not None else nullcontext(), _one_compiles, without_garbage_collection():
+    clock = stop.paused() if stop is not None else nullcontext()
+    with heard_at_once(), clock, _one_compiles, without_garbage_collection():
         waiting = [one for one in entries if not one.is_ready]
         missing = [one for one in waiting if not one.is_on_disk]
         for one in waiting:

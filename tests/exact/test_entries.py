@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -122,7 +122,8 @@ def test_the_digest_has_every_file_with_machine_code_of_an_entry():
     assert compiled <= known
 
 
-def test_a_ctrl_c_that_a_compilation_drops_ends_it(usual_ctrl_c):
+@pytest.mark.parametrize("around", [nullcontext, heard_at_once, StopSignal])
+def test_a_ctrl_c_that_a_compilation_drops_ends_it(around, usual_ctrl_c):
     """The next part is not compiled."""
 
     class Part:
@@ -134,6 +135,6 @@ def test_a_ctrl_c_that_a_compilation_drops_ends_it(usual_ctrl_c):
                 signal.raise_signal(signal.SIGINT)
 
     compiled = []
-    with pytest.raises(KeyboardInterrupt), heard_at_once():
+    with pytest.raises(KeyboardInterrupt), around():
         make_ready([Part(), Part()], "a test")
     assert len(compiled) == 1

@@ -8,7 +8,7 @@ from softsurv.exact.entries import Compiled, make_ready
 from softsurv.soft import dense_kernels, logistic_kernels, node_kernels, row_kernels, step_kernels
 from softsurv.soft.jit import of_causes
 from softsurv.sparse import cut_kernels, fit_kernels, gram_kernels, kernels, leaf_kernels
-from softsurv.stopping import StopSignal, heard_at_once
+from softsurv.stopping import StopSignal
 
 if TYPE_CHECKING:
     from softsurv.estimators.soft.parameters import SoftParameters
@@ -48,8 +48,7 @@ PAPER = (node_kernels.leaf_rounds, dense_kernels.advance, node_kernels.branch_ro
 def ready(*fits: SoftParameters) -> None:
     """Compile the loops that fits with these arguments call, or read them from disk."""
     loops = dict.fromkeys(loop for parameters in fits for loop in loops_of(parameters))
-    with heard_at_once():
-        make_ready(loops, "the training of soft trees")
+    make_ready(loops, "the training of soft trees")
 
 
 def loops_of(parameters: SoftParameters) -> tuple[Compiled, ...]:
@@ -65,5 +64,4 @@ def loops_of(parameters: SoftParameters) -> tuple[Compiled, ...]:
 def ready_for_causes(parameters: SoftParameters, n: int, stop: StopSignal) -> None:
     """Compile what a tree of rules calls where events have so many causes; the clock of ``stop`` does not count it."""
     if n > 1 and parameters.has_rules:
-        with heard_at_once():
-            make_ready([of_causes(one, n) for one in SEARCHES], f"the search for rules with {n} causes", stop)
+        make_ready([of_causes(one, n) for one in SEARCHES], f"the search for rules with {n} causes", stop)

@@ -22,8 +22,9 @@ from softsurv.exact.brier.table import (
     gather,
     permuted,
 )
+from softsurv.exact.brier.tiles import DONE
 from softsurv.exact.jit import array_kernel
-from softsurv.exact.kernels.views import address_of, call, pack, view_of
+from softsurv.exact.kernels.views import address_of, call_float, pack, view_of
 from softsurv.loops import FLOAT, INT, floats, ints
 
 TABLE_WORDS = view_of(SubsetTable).n_words
@@ -44,7 +45,8 @@ def tile(local, words, rules, f, lo, work, cost, count):
     ``words`` are those of the local table, which must live as long.
     """
     given = np.int64(f), np.int64(lo), address_of(work), address_of(cost), address_of(count)
-    call(rules.tile, (address_of(words), *given))
+    if call_float(rules.tile, (address_of(words), *given)) != DONE:
+        raise MemoryError("no memory for the costs of the leaves")
 
 
 @array_kernel

@@ -16,6 +16,6 @@ FILES = ("kernels/words.py", "kernels/views.py", "jit.py", *(f"brier/{name}.py" 
 entry = array_entry(*FILES)
 
 
-def entry_at_address(*arguments: Any) -> Callable[[Callable[..., Any]], Entry]:
+def entry_at_address(*arguments: Any, returns: Any = None) -> Callable[[Callable[..., Any]], Entry]:
     """Compile a function that other compiled code calls through its address."""
-    return lambda function: Entry(function, arguments, digest=partial(source_digest, FILES), options=ARRAYS)
+    return lambda function: Entry(function, arguments, returns, digest=partial(source_digest, FILES), options=ARRAYS)

@@ -125,7 +125,7 @@ class BrierSearch:
         if are_worth_it(self.rows, self.rules, index.size):
             floor = coarse_floor(self.rows, index, self.rules)
             self.limits.check()  # a stopped one has not seen every pair
-            entry.raise_lower(min(entry.value, float(floor.min())))
+            entry.raise_lower(min(entry.value, float(floor.min(initial=math.inf))))  # without splits it is a leaf
             self._learn(node, depth, entry.lower)
             if entry.solved or entry.lower >= budget:
                 return

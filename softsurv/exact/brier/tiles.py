@@ -18,6 +18,9 @@ from softsurv.exact.kernels.words import popcount
 
 table_at = view_at(SubsetTable)
 
+DONE = 1.0
+"""What `tile` returns. It makes arrays. Without memory for them it returns 0: no error passes through an address."""
+
 
 @fused_kernel
 def cell_sums(x, side, lo, weight, out):
@@ -50,9 +53,9 @@ def cell_counts(bits, total, f, lo, out):
         out[2 * LANES + j], out[3 * LANES + j] = lane - both, total[0, everyone] - total[0, f] - lane + both
 
 
-@entry_at_address(LONG, LONG, LONG, LONG, LONG, LONG)
+@entry_at_address(LONG, LONG, LONG, LONG, LONG, LONG, returns=float)
 def tile(table, f, lo, work, cost, count):
-    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f.
+    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f. Returns `DONE`.
 
     ``lo`` is a multiple of LANES; f may be the last column, which all rows have.
     """
@@ -62,12 +65,12 @@ def tile(table, f, lo, work, cost, count):
         lanes = local.lanes[lo // LANES]
         grid = (local.inverse_g, local.dh, local.dy)
         bin_costs(local.bits, f, lo, local.first, local.total, lanes, *grid, work, cost, count)
-        return
+        return DONE
     if local.mode == LEAST:
         lanes = local.lanes[lo // LANES]
         steps = (local.inverse_g, local.dy)
         least_costs(local.bits, f, lo, local.first, local.total, lanes, *steps, work, cost, count)
-        return
+        return DONE
     rows, side = local.rows, local.x[:, f].copy()
     start = count
     if local.equal:
@@ -80,3 +83,4 @@ def tile(table, f, lo, work, cost, count):
         ipcw_costs(local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost)
     else:
         row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, local.y_end, work, cost)
+    return DONE

@@ -7,7 +7,7 @@ from softsurv.exact.brier.bounds import group_bounds
 from softsurv.exact.brier.table import split_rows
 from softsurv.exact.brier.tiles import tile
 from softsurv.exact.entries import make_ready
-from softsurv.stopping import StopSignal, heard_at_once
+from softsurv.stopping import StopSignal
 
 SEARCH = (solve_shallow, split_rows, group_bounds, expand, tile)
 """Two processes compile the list, one from either end: long ones are there."""
@@ -15,8 +15,7 @@ SEARCH = (solve_shallow, split_rows, group_bounds, expand, tile)
 
 def ready() -> None:
     """Compile the search or read it from disk; says on the logger ``softsurv`` what it compiles."""
-    with heard_at_once():
-        make_ready(SEARCH, "the exact search for 'ibs'")
+    make_ready(SEARCH, "the exact search for 'ibs'")
 
 
 def ready_coarse(stop: StopSignal | None = None) -> None:

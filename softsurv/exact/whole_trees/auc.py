@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
 from softsurv.exact.entries import make_ready
+from softsurv.exact.kernels.tree_changes import improve
 from softsurv.exact.kernels.tree_rows import AREA
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
@@ -101,8 +102,13 @@ class AucSearch:
 
     def solve(self, stop: StopSignal) -> AucResult:
         """The best tree, or the best so far with its bound; the time of ``stop`` does not include compilation."""
-        make_ready(LOOPS, "the search for the largest AUC", stop)
+        loops = (*LOOPS, improve) if self._is_long() else LOOPS
+        make_ready(loops, "the search for the largest AUC", stop)
         return self.search.run(lambda: self._solve(stop), stop)
+
+    def _is_long(self) -> bool:
+        """Whether trees from a local search come first."""
+        return self.search.search.is_long(self.search.depth, OFTEN)
 
     def _solve(self, stop: StopSignal) -> AucResult:
         self.nodes.stop, self.proven = stop, self.complexity
@@ -114,7 +120,7 @@ class AucSearch:
             self._offer_accurate(stop)
             if not stop.stage():
                 raise Stopped(stop.reason)
-            if self.search.search.is_long(self.search.depth, OFTEN):
+            if self._is_long():
                 self._offer_changed(stop)
                 if not stop.stage():
                     raise Stopped(stop.reason)

@@ -310,9 +310,9 @@ def _changed(name: str, search: VectorSearch, stop: StopSignal, leaves: int | No
     """The best of trees that were changed node by node while the measure rose, from many starts."""
     negatives, positives = search.totals
     most = min(leaves or 1 << search.depth, 1 << search.depth)
+    local = LocalSearch(search, KINDS[name], most, stop, work=SOME_WORK)  # compiled here, where a Ctrl-C is heard
 
     def work() -> Corner:
-        local = LocalSearch(search, KINDS[name], most, stop, work=SOME_WORK)
         best, least = start, 1.0 - MEASURES[name](start.v, positives, negatives)
         for loss in local.first_trees([np.ones(2), np.array([1 / positives, 1 / negatives])]):
             if loss < least - EPSILON:

@@ -1,5 +1,6 @@
 """Trees of depth one and two over a set of rows, against every pair of splits by the definition of the score."""
 
+import ctypes
 import math
 
 import numpy as np
@@ -111,3 +112,19 @@ def test_coarse_bins_bound_the_trees_of_each_first_split(monkeypatch):
             losses = least_losses(x, score, min_rows=2, rows=side, depth=1)
             best += min(losses[k] + 0.002 * k for k in (1, 2))
         assert 0.5 * best < floor[f] <= best + 1e-12
+
+
+@pytest.mark.parametrize("search", [solve_shallow, expand])
+def test_costs_that_memory_did_not_suffice_for_are_an_error(search):
+    """No error passes through the address of the function that is called for the costs."""
+
+    def without_memory(*_):
+        return 0.0
+
+    called = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 6)(without_memory)
+    address = ctypes.cast(called, ctypes.c_void_p).value
+    _, _, rows = in_order(8)
+    more = (2, math.inf, np.zeros(4)) if search is solve_shallow else (math.inf,)
+    for function, in_its_place in ((plain(search), without_memory), (search, address)):
+        with pytest.raises(MemoryError):
+            function(rows, np.arange(24), rules_of(rows)._replace(tile=in_its_place), *more)

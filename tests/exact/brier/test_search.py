@@ -79,3 +79,14 @@ def test_incumbents_are_noted_as_they_improve():
     for value in (3.0, 4.0, 2.0, 2.0, 1.5):
         search.note(value)
     assert search.trace == [3.0, 2.0, 1.5]
+
+
+def test_many_rows_without_features_are_a_leaf(monkeypatch):
+    monkeypatch.setattr("softsurv.exact.brier.search.are_worth_it", lambda *_: True)
+    monkeypatch.setattr("softsurv.exact.brier.search.coarse_floor", lambda *_: np.zeros(0))
+    x, score, rows = in_order(1)
+    rows = rows._replace(x=x[:, :0], bound=np.zeros(len(x)))
+    search = search_over(rows)
+    value, found = search.solve(search.root, search.everyone, 2, math.inf)
+    assert found
+    assert value == pytest.approx(score.leaf_loss(np.arange(len(x))) + COMPLEXITY)
