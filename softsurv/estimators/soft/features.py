@@ -76,7 +76,13 @@ def incomplete(X: pd.DataFrame) -> list[str]:
 
 def _are_whole(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) have no number with a fraction, (Q,)."""
-    return over_rows(lambda some: (np.isnan(some) | (some == np.rint(some))).all(axis=1), values)
+
+    def without_fraction(some: FloatArray) -> BoolArray:
+        """The same of some columns."""
+        with np.errstate(invalid="ignore"):  # some processors say so of a missing value; it is set for each thread
+            return np.asarray((np.isnan(some) | (some == np.rint(some))).all(axis=1))
+
+    return over_rows(without_fraction, values)
 
 
 def _holds_whole(column: pd.Series, name: str) -> bool:

@@ -133,3 +133,11 @@ def test_missing_values_are_told_of_columns_that_the_tree_asks(encoder):
     tree.rules = ()
     assert notes(tree, encoder, imputed=["age"]) == ["Missing values: age counts as 53.3333."]  # dense: all columns
     assert notes(tree_of([0.0] * 5), encoder, imputed=["age"]) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_missing_values_of_any_kind_are_no_fraction():
+    """To round one kind of NaN, or any on some processors, is an invalid operation."""
+    signalling = np.array([0x7FF0_0000_0000_0001], np.uint64).view(float)[0]
+    values = np.array([[1.0, signalling, 3.0], [np.nan, 2.5, 1.0]])
+    assert features._are_whole(values).tolist() == [True, False]
