@@ -15,6 +15,10 @@ from softsurv.trees.leaf_effects import hidden_level
 MANY_ROWS = 20_000
 """Of a leaf of more rows so many are looked at, evenly spread: their medians are as typical, and cost no time."""
 
+STEPS = 1_000
+"""The median of a number is rounded to a step of which its range holds so many, up to ten times as many: what a model
+keeps is then no value of a training row."""
+
 DIGITS = 12
 """Digits of a value in the data's units: fewer than rounding blurs on the way back from [0, 1]."""
 
@@ -48,10 +52,11 @@ def typical_rows(
     """Medians and most frequent levels of the rows of each leaf; ``otherwise`` where a leaf has no row.
 
     A median is one of the values, so that counts stay whole and a leaf whose rules ask for one feature each holds its
-    typical row. Of two levels that are as frequent the first in the alphabet is taken.
+    typical row; numbers are then rounded (`STEPS`). Of two levels that are as frequent the first in the alphabet is
+    taken.
     """
     found = np.tile(otherwise, (n_leaves, 1))
-    categories = _categories(columns, sources)
+    categories, steps = _categories(columns, sources), _steps(x, columns)
     order, ends = np.argsort(leaf, kind="stable"), np.cumsum(np.bincount(leaf, minlength=n_leaves))
     for k, rows in enumerate(np.split(order, ends[:-1])):
         some = rows[:: -(-len(rows) // MANY_ROWS) or 1]
@@ -64,7 +69,18 @@ def typical_rows(
             most = int(share.argmax())
             found[k, places] = 0.0
             found[k, places[most]] = float(not is_hidden or share[most] > 1.0 - share.sum())
+        for place, step in steps.items():
+            units = columns[place].to_units(float(found[k, place]))
+            found[k, place] = (round(units / step) * step - columns[place].offset) / columns[place].scale
     return found
+
+
+def _steps(x: FloatArray, columns: Sequence[OutputColumn]) -> dict[int, float]:
+    """Steps to round to, in the data's units, by the places of numbers (N, P) that vary."""
+    some = x[:: len(x) // MANY_ROWS + 1]
+    span = (some.max(axis=0) - some.min(axis=0)) * [column.scale for column in columns]
+    numbers = [k for k, column in enumerate(columns) if column.kind == "number" and span[k] > 0]
+    return {k: 10.0 ** np.floor(np.log10(span[k] / STEPS)) for k in numbers}
 
 
 def _medians(values: FloatArray, weight: FloatArray | None) -> FloatArray:  # (n, P), (n,) -> (P,)

@@ -50,9 +50,25 @@ def test_a_leaf_without_rows_has_the_usual_one_and_ties_go_to_the_first_level():
     assert typical_rows(x, leaf, None, COLUMNS, SOURCES, USUAL, 6)[4:].tolist() == [USUAL.tolist()] * 2
     x = np.array([[0.1, 0.0, 1.0, 0.0], [0.3, 0.0, 0.0, 0.0], [0.2, 1.0, 0.0, 0.0]])
     found = typical_rows(x, np.zeros(3, int), None, COLUMNS, SOURCES, USUAL, 1)
-    assert found.tolist() == [[0.2, 0, 0, 0]]  # I, which has no column
+    assert found.tolist() == [[pytest.approx(0.2), 0, 0, 0]]  # I, which has no column
     found = typical_rows(x[[0, 2]], np.zeros(2, int), None, COLUMNS, SOURCES, USUAL, 1)
-    assert found[0].tolist() == [0.1, 1, 0, 0]
+    assert found[0].tolist() == [pytest.approx(0.1), 1, 0, 0]
+
+
+def test_medians_are_rounded_to_a_thousandth_of_the_range_or_less():
+    """A median is the value of a training row; a model keeps none of those."""
+    rng = np.random.default_rng(4)
+    columns = [
+        OutputColumn(name, name, "number", offset=5.0, scale=scale) for name, scale in [("a", 40.0), ("b", 3e-5)]
+    ]
+    x = rng.random((201, 2))
+    found = typical_rows(x, np.zeros(201, int), None, columns, [], np.zeros(2), 1)[0]
+    assert not np.isin(found, x).any()
+    np.testing.assert_allclose(found, np.median(x, axis=0), atol=5e-4)
+    assert in_units(found[None], columns, []).iloc[0].tolist() == [
+        pytest.approx(round(5.0 + 40.0 * np.median(x[:, 0]), 2), abs=1e-12),
+        pytest.approx(round(5.0 + 3e-5 * np.median(x[:, 1]), 8), abs=1e-12),
+    ]
 
 
 def test_of_many_rows_some_are_looked_at_evenly(monkeypatch):
