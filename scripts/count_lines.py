@@ -31,9 +31,10 @@ LATER = {
     "Trees of rules of few terms": (
         "sparse/*", "trees/linear_rule.py", "trees/split_effects.py", "explore/stability.py",
     ),
-    "Summaries with standard errors, bands of curves": (
+    "Summaries with standard errors, bands of curves, soft trees in SQL": (
         "trees/leaf_effects.py", "trees/curve_bands.py", "estimators/soft/bands.py", "estimators/soft/summary.py",
-        "estimators/soft/inference.py", "estimators/optimal/bands.py", "greenwood.py",
+        "estimators/soft/inference.py", "estimators/optimal/bands.py", "greenwood.py", "trees/typical_rows.py",
+        "trees/soft_sql.py",
     ),
     "Competing causes, recurrent events, changing covariates, late entry in measures": (
         "aalen_johansen.py", "data/event_history.py", "data/event_sets.py", "data/histories.py", "data/spells.py",
