@@ -57,8 +57,8 @@ def typical_rows(
     """
     found = np.tile(otherwise, (n_leaves, 1))
     categories, steps = _categories(columns, sources), _steps(x, columns)
-    order, ends = np.argsort(leaf, kind="stable"), np.cumsum(np.bincount(leaf, minlength=n_leaves))
-    for k, rows in enumerate(np.split(order, ends[:-1])):
+    for k in range(n_leaves):
+        rows = np.flatnonzero(leaf == k)
         some = rows[:: -(-len(rows) // MANY_ROWS) or 1]
         if not len(some):
             continue
