@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def array_entry(*files: str) -> Callable[..., Callable[[Callable[..., Any]], Loo
 
     ``files`` are those whose code ends up in them.
     """
-    digest = partial(source_digest, files)
+    digest = cache(partial(source_digest, files))
     return lambda *arguments: lambda function: Loop(function, arguments, digest, error_model="numpy")
 
 

@@ -16,8 +16,8 @@ MANY_ROWS = 20_000
 """Of a leaf of more rows so many are looked at, evenly spread: their medians are as typical, and cost no time."""
 
 STEPS = 1_000
-"""The median of a number is rounded to a step of which its range holds so many, up to ten times as many: what a model
-keeps is then no value of a training row."""
+"""The median of a number is rounded to a step of its range: the range holds so many steps, or up to ten times as many.
+So a model does not keep the exact value of a training row, unless rounded values are all that the feature has."""
 
 DIGITS = 12
 """Digits of a value in the data's units: fewer than rounding blurs on the way back from [0, 1]."""

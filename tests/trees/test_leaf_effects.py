@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from oracles.encoded import COLUMNS, SOURCES
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.hazards import get_family
@@ -18,13 +19,6 @@ from softsurv.trees.leaf_effects import (
 )
 from softsurv.trees.soft_tree import SoftTree
 
-COLUMNS = [
-    OutputColumn("age", "age", "number", offset=20.0, scale=50.0),
-    OutputColumn("grade=II", "grade", "level", "II"),
-    OutputColumn("grade=III", "grade", "level", "III"),
-    OutputColumn("age is missing", "age", "missing"),
-]
-SOURCES = [Source("age", None, 52.0), Source("grade", ("I", "II", "III"), "II")]
 USED = np.array([0, 1])
 
 

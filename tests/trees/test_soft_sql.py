@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles.encoded import COLUMNS
+from oracles.encoded import SOURCES as GRADED
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.errors import InvalidParameterError
@@ -14,13 +16,7 @@ from softsurv.trees.linear_rule import LinearRule
 from softsurv.trees.soft_sql import soft_tree_sql
 from softsurv.trees.soft_tree import SoftTree
 
-COLUMNS = [
-    OutputColumn("age", "age", "number", offset=20.0, scale=50.0),
-    OutputColumn("grade=II", "grade", "level", "II"),
-    OutputColumn("grade=III", "grade", "level", "III"),
-    OutputColumn("age is missing", "age", "missing"),
-]
-SOURCES = [Source("age", None, 52.5), Source("grade", ("I", "II", "III"), "II")]
+SOURCES = [Source("age", None, 52.5), *GRADED[1:]]
 
 
 def stump(rule, columns=COLUMNS):

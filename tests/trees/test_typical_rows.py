@@ -2,18 +2,12 @@
 
 import numpy as np
 import pytest
+from oracles.encoded import COLUMNS, SOURCES
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.trees import typical_rows as module
 from softsurv.trees.typical_rows import as_words, in_units, typical_row, typical_rows
 
-COLUMNS = [
-    OutputColumn("age", "age", "number", offset=20.0, scale=50.0),
-    OutputColumn("grade=II", "grade", "level", "II"),
-    OutputColumn("grade=III", "grade", "level", "III"),
-    OutputColumn("age is missing", "age", "missing"),
-]
-SOURCES = [Source("age", None, 52.0), Source("grade", ("I", "II", "III"), "II")]
 USUAL = np.array([0.64, 1.0, 0.0, 0.0])
 
 

@@ -32,8 +32,8 @@ TABLE_WORDS = view_of(SubsetTable).n_words
 IMPROVEMENT = 1e-12
 """Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
 
-ONE, ZERO = np.int64(0), np.int64(1)
-"""Sides of a split; a kernel is compiled again for every literal."""
+WITH, WITHOUT = np.int64(0), np.int64(1)
+"""Sides of a split: rows with the feature, and rows without. A kernel is compiled again for every literal."""
 
 floor_with_split, useful_depth = array_kernel(bounds.floor_with_split), array_kernel(bounds.useful_depth)
 
@@ -148,10 +148,10 @@ def best_pairs(local, needed, rules):
                     count[2 * LANES + j] >= min_rows,
                     count[3 * LANES + j] >= min_rows,
                 )
-                _improve(best, arg, ONE, f, g, ok[0] and ok[1], cost[j] + cost[LANES + j])
-                _improve(best, arg, ZERO, f, g, ok[2] and ok[3], cost[2 * LANES + j] + cost[3 * LANES + j])
-                _improve(best, arg, ONE, g, f, ok[0] and ok[2], cost[j] + cost[2 * LANES + j])
-                _improve(best, arg, ZERO, g, f, ok[1] and ok[3], cost[LANES + j] + cost[3 * LANES + j])
+                _improve(best, arg, WITH, f, g, ok[0] and ok[1], cost[j] + cost[LANES + j])
+                _improve(best, arg, WITHOUT, f, g, ok[2] and ok[3], cost[2 * LANES + j] + cost[3 * LANES + j])
+                _improve(best, arg, WITH, g, f, ok[0] and ok[2], cost[j] + cost[2 * LANES + j])
+                _improve(best, arg, WITHOUT, g, f, ok[1] and ok[3], cost[LANES + j] + cost[3 * LANES + j])
     return best, arg
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from softsurv.exact.entries import Entry
@@ -15,7 +15,9 @@ FILES = ("kernels/words.py", "kernels/views.py", "jit.py", *(f"brier/{name}.py" 
 
 entry = array_entry(*FILES)
 
+_digest = cache(partial(source_digest, FILES))
+
 
 def entry_at_address(*arguments: Any, returns: Any = None) -> Callable[[Callable[..., Any]], Entry]:
     """Compile a function that other compiled code calls through its address."""
-    return lambda function: Entry(function, arguments, returns, digest=partial(source_digest, FILES), options=ARRAYS)
+    return lambda function: Entry(function, arguments, returns, digest=_digest, options=ARRAYS)
