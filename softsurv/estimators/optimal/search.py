@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -87,9 +88,12 @@ class TreeSearch:
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         """Best tree within limits."""
 
-    @abstractmethod
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
-        """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended."""
+        """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended.
+
+        None of a search that finds one tree alone.
+        """
+        return [], Status.OPTIMAL
 
     def rest(self, room: float) -> None:
         """Keep at most so many bytes of what was found for the searches to come."""
@@ -107,9 +111,9 @@ class TreeSearch:
         """Those of the held bytes without which there is no search; the others only save time."""
         return self.held
 
-    @abstractmethod
     def limit_to(self, room: Room) -> None:
         """Change the room; what was found is forgotten."""
+        self.room = room
 
     @abstractmethod
     def loss(self, rows: IntArray) -> float:
@@ -136,7 +140,7 @@ class TreeSearch:
         return gain
 
 
-class RelativeRiskSearch(TreeSearch):
+class RelativeRisks(TreeSearch):
     """The deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20)."""
 
     def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
@@ -144,13 +148,34 @@ class RelativeRiskSearch(TreeSearch):
         constant = np.zeros(rows.n)
         for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
             constant -= count * one.event * np.log(hazard, out=np.zeros(rows.n), where=one.event)
+        self.offset = rows.weight * constant  # part of each row's deviance that no split changes, (N,)
+
+    @property
+    def constant(self) -> float:
+        """The deviance that no tree changes."""
+        return math.fsum(self.offset.tolist())
+
+    def loss(self, rows: IntArray) -> float:
+        sums = self.statistics[rows].sum(axis=0, keepdims=True)
+        return float(relative_risk.TASK.costs(self._weighed(sums))[0])
+
+    def _weighed(self, sums: FloatArray) -> FloatArray:
+        """Sums (n, 2 K) with each cause as often as it counts."""
+        return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
+
+
+class RelativeRiskSearch(RelativeRisks):
+    """The trees of least deviance."""
+
+    def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
+        super().__init__(rows, p, leaf, room)
         self.problem = SearchProblem(
             relative_risk.TASK,
             rows.codes,
             rows.binarizer.n_codes,
             rows.binarizer.nominal,
             self._weighed(self.statistics),
-            rows.weight * constant,
+            self.offset,
             min_leaf=self.least,
             complexity=self.complexity,
         )
@@ -232,10 +257,6 @@ class RelativeRiskSearch(TreeSearch):
         tree, sums = self.with_sums(solution.tree)
         return SizedTree(most, solution.report.objective, tree, sums)
 
-    def loss(self, rows: IntArray) -> float:
-        sums = self.statistics[rows].sum(axis=0, keepdims=True)
-        return float(relative_risk.TASK.costs(self._weighed(sums))[0])
-
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
         return self.with_sums(code_tree)[0]
@@ -245,10 +266,6 @@ class RelativeRiskSearch(TreeSearch):
         root, order = branches(code_tree, self.rows.binarizer)
         sums = code_tree.sums[code_tree.leaves[order]] if self.rows.cause is None else None
         return self.grown(root, sums), sums
-
-    def _weighed(self, sums: FloatArray) -> FloatArray:
-        """Sums (n, 2 K) with each cause as often as it counts."""
-        return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
 
 
 def import_torch() -> None:
@@ -306,9 +323,6 @@ class IbsSearch(TreeSearch):
     @property
     def held(self) -> float:
         return BINARY_COPIES * bytes_of(self.binary)
-
-    def limit_to(self, room: Room) -> None:
-        self.room = room
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)

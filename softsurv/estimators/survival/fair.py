@@ -16,7 +16,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch, import_torch
+from softsurv.estimators.optimal.search import FoundTree, RelativeRisks, import_torch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
 from softsurv.estimators.rashomon import NearSource
 from softsurv.estimators.separable.tree import branches
@@ -34,7 +34,7 @@ from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 
-class FairRelativeRiskSearch(RelativeRiskSearch):
+class FairRelativeRiskSearch(RelativeRisks):
     """Relative-risk trees under a limit on the difference of mean predicted survival between groups."""
 
     def __init__(
@@ -60,7 +60,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.least,
-            memory_limit=self.room.left - self.search.held, n_jobs=self.n_jobs, stop=stop,
+            memory_limit=self.room.left, n_jobs=self.n_jobs, stop=stop,
         )  # fmt: skip
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
@@ -68,14 +68,19 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         assert depth is not None
         with StopSignal(seconds) as stop:
             pareto = self.pareto(depth, leaves, stop)
-            self.room.check(self.held + pareto.held)
+            self.room.check(pareto.held)
             state = constrained_optimum(pareto, stop, progress=progress)
-        constant = self.search.constant
+        constant = self.constant
         report = FitReport(
             state.status, state.value + constant, state.bound + constant, stop.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
         return FoundTree(self.hard_tree(state.tree.tree), report)
+
+    @property
+    def held(self) -> float:
+        """Nothing: the search over both objectives is made for each limit on depth and leaves."""
+        return 0.0
 
     def hard_tree(self, tree: CodeTree) -> HardTree:
         """The tree in the data's own units. A tree of a front has no sums of its leaves."""
@@ -332,7 +337,7 @@ def survival_fairness_front(
     pareto = search.pareto(depth, most, stop, count=True)
     with stop:
         points, status = fairness_front(pareto, stop, leaves=most, resolution=resolution)
-    constant = search.search.constant
+    constant = search.constant
     table = pd.DataFrame(
         {
             "deviance": [p.deviance + constant for p in points],
