@@ -175,25 +175,40 @@ def test_versions_are_one():
     assert re.search(r'^version: "?([\d.]+)"?$', text_of("CITATION.cff"), re.MULTILINE).group(1) == project["version"]
 
 
+def rows_of(text):
+    """Cells of the first table in a text, the names of its columns first."""
+    table = re.search(r"(^\|.*\n)+", text, re.MULTILINE).group()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    return [rows[0], *rows[2:]]
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
 @pytest.mark.parametrize("table", ["survset_soft", "survset_paper"])
 def test_the_default_tree_is_told_as_it_was_measured(page, table):
     """Concordance and Brier score of the default soft tree, of one leaf and of Cox regression."""
-    means = text_of(f"scripts/tables/{table}.md").split(": means over the sets\n")[1].split("###")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in means.splitlines() if line.startswith("|")]
-    measured = {
-        row[0]: [f"{float(row[rows[0].index(name)]):.3f}"[1:] for name in ("harrell_c", "ibs")] for row in rows[2:]
-    }
+    names, *rows = rows_of(text_of(f"scripts/tables/{table}.md").split(": means over the sets\n")[1])
+    places = [names.index(name) for name in ("harrell_c", "ibs")]
+    measured = {row[0]: [f"{float(row[place]):.3f}"[1:] for place in places] for row in rows}
     for model in ("soft", "soft:depth=0", "cox"):
         assert " and ".join(measured[model]) in text_of(page), model
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
 def test_how_often_the_default_is_a_tree_is_told_as_it_was_measured(page):
-    lines = [line for line in text_of("scripts/tables/survset_soft.md").splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.split("|")] for line in lines]
-    share = next(row for row in cells if row[1] == "soft")[cells[0].index("is a tree")].rstrip("%")
+    names, *rows = rows_of(text_of("scripts/tables/survset_soft.md"))
+    share = next(row for row in rows if row[0] == "soft")[names.index("is a tree")].rstrip("%")
     assert re.search(rf"{share} % of the\s+folds", text_of(page))
+
+
+def test_what_each_tree_costs_is_told_as_it_was_measured():
+    names, *measured = rows_of(text_of("scripts/tables/which_tree.md"))
+    _, *told = rows_of(text_of("docs/which_tree.md").split("## What it costs")[1])
+    places = [names.index(name) for name in ("harrell_c", "ibs", "cpu_seconds")]
+    assert len(told) == len(measured)
+    for row, (_, *cells) in zip(measured, told, strict=True):
+        concordance, brier, seconds = (float(row[place]) for place in places)
+        digits = len(cells[2].partition(".")[2])
+        assert cells == [f"{concordance:.3f}"[1:], f"{brier:.3f}"[1:], f"{seconds:.{digits}f}"], row[0]
 
 
 def test_the_readme_can_be_read_in_two_minutes():
