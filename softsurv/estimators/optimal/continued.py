@@ -15,8 +15,9 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.parameters import most_leaves
-from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
+from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import Size, standard_error
+from softsurv.estimators.optimal.tree_search import FoundTree
 from softsurv.exact.pruning import pruned
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status

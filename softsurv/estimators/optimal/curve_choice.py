@@ -15,9 +15,9 @@ import numpy as np
 from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.leaves import held_out_losses, kaplan_meier_curves, leaf_curves
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import TreeSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
 from softsurv.estimators.optimal.sizes import standard_error
+from softsurv.estimators.optimal.tree_search import TreeSearch
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 

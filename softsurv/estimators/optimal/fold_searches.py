@@ -16,8 +16,9 @@ from softsurv.estimators.optimal.held_out import HeldOutRows
 from softsurv.estimators.optimal.level_order import add_level_orders
 from softsurv.estimators.optimal.parameters import OptimalParameters, score_of
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import SEARCHES, TreeSearch
+from softsurv.estimators.optimal.search import SEARCHES
 from softsurv.estimators.optimal.sizes import FoldPath
+from softsurv.estimators.optimal.tree_search import TreeSearch
 from softsurv.exact.memory import Room, bytes_of
 from softsurv.results import Status
 from softsurv.stopping import StopSignal

@@ -10,8 +10,8 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.leaves import held_out_losses, leaf_curves
 from softsurv.estimators.optimal.rows import Rows, went_through
-from softsurv.estimators.optimal.search import TreeSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.estimators.optimal.tree_search import TreeSearch
 from softsurv.exact.objectives import relative_risk
 from softsurv.trees.hard_tree import HardTree
 

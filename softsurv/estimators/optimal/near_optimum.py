@@ -6,7 +6,8 @@ from copy import copy
 from typing import Any
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
+from softsurv.estimators.optimal.search import RelativeRiskSearch
+from softsurv.estimators.optimal.tree_search import FoundTree
 from softsurv.estimators.rashomon import NearSource, refuse_objective, rows_are_gone
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport

@@ -11,7 +11,7 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.leaves import LeafCurves, leaf_curves
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import FoundTree, TreeSearch
+from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.shared.exact_tree import SizedTree
 from softsurv.nonparametric import median
 from softsurv.trees.leaf_table import LeafTable, leaf_table

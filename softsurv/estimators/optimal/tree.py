@@ -30,7 +30,8 @@ from softsurv.estimators.optimal.parameters import (
 )
 from softsurv.estimators.optimal.reference import reference_curves
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import SEARCHES, FoundTree, IbsSearch, RelativeRiskSearch, TreeSearch
+from softsurv.estimators.optimal.search import SEARCHES, IbsSearch, RelativeRiskSearch
+from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.shared.arguments import refuse_unknown, understands
 from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
 from softsurv.estimators.shared.on_demand import OnDemand

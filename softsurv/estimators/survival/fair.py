@@ -16,8 +16,9 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import FoundTree, RelativeRisks, import_torch
+from softsurv.estimators.optimal.search import RelativeRisks, import_torch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
+from softsurv.estimators.optimal.tree_search import FoundTree
 from softsurv.estimators.rashomon import NearSource
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.checks import number, share, whole
