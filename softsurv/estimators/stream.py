@@ -305,7 +305,7 @@ def _leaf_table(objective: StreamedObjective, routing: torch.Tensor, ranks: Rank
 
 def _typical_rows(tree: SoftTree, sample: ChunkRows, encoder: Preprocessor) -> FloatArray:
     """Typical row of each leaf (L, P), by the rows of the sample."""
-    x, columns, sources = sample.design[:, 1:], encoder.columns_, encoder.sources_
+    x, columns, sources = sample.design[:, 1:].astype(np.float64), encoder.columns_, encoder.sources_
     leaf, usual = leaf_of(tree, torch.from_numpy(x)), typical_row(columns, sources, None)
     return typical_rows(x, leaf, sample.weight, columns, sources, usual, len(tree.used_leaves))
 
