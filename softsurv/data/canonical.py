@@ -208,10 +208,27 @@ def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:
     """What is known of each row beside its features."""
     found = ((name, getattr(data, name)) for name in names)
     fields = {name: values.cpu().numpy().astype(np.float64) for name, values in found if values is not None}
-    if "cause" in fields:  # by name: the code of a cause says nothing of it
-        place = {name: k for k, name in enumerate(sorted(data.cause_names), start=1)}
-        fields["cause"] = np.array([0, *(place[name] for name in data.cause_names)], float)[fields["cause"].astype(int)]
+    if "cause" in fields:
+        code = fields["cause"].astype(int)
+        fields["cause"] = _places_of_causes(code, data)[code]
     return list(fields.values())
+
+
+def _places_of_causes(code: IntArray, data: SurvivalData) -> FloatArray:
+    """Place of each code 0..K: causes are in order of their number of events, then of their times, and of their names.
+
+    Codes and names may change, and the same events remain.
+    """
+    time = data.time.cpu().numpy()
+
+    def content(k: int) -> tuple[int, list[float], str]:
+        """What orders the cause of code k + 1."""
+        own = time[code == k + 1]
+        return len(own), np.sort(own).tolist(), data.cause_names[k]
+
+    places = np.zeros(len(data.cause_names) + 1)
+    places[1 + np.array(sorted(range(len(data.cause_names)), key=content))] = np.arange(1, len(places))
+    return places
 
 
 def distinct_rows(x: FloatArray) -> tuple[IntArray, IntArray]:

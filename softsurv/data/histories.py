@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 """Rows of a subject meet where the times differ by no more than this share: sums of rounded numbers do."""
 
+MEANS_CENSORED = re.compile(r"\s*(cens\w*|no[ _-]?events?|event[ _-]?free|none|alive)\s*", re.IGNORECASE)
+"""Labels that hardly name a cause: R's first level stands for censored rows, whatever its name."""
+
 NAMED_ROW = re.compile(r" at row (\d+)(?! of subject)\b")
 """A row in the sentence of an error, where its subject is not named already."""
 
@@ -47,6 +50,11 @@ def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tupl
 
     Numbers are codes; they must be whole and start at 1 without holes, unless ``names`` says which there are. Labels
     are named in sorted or categorical order; 0, False and missing values are censored rows.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If a value is no code, or a label means that nothing happened and ``names`` does not name it.
     """
     import pandas as pd
 
@@ -63,6 +71,11 @@ def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tupl
         row = int(np.flatnonzero(~censored)[np.argmax(labels.astype(str).to_numpy() == strange)])
         raise InvalidSurvivalDataError(
             f"cause must be one of {list(names)} or 0 for censored, got {strange!r} at row {row}"
+        )
+    if not names and (idle := next(filter(MEANS_CENSORED.fullmatch, found), None)) is not None:
+        raise InvalidSurvivalDataError(
+            f"cause must be 0, '' or missing in censored rows, got {idle!r}; replace this label by '', "
+            f"or pass cause_names={list(found)} if it is a cause"
         )
     order = names or found
     codes = np.zeros(len(column), dtype=np.int64)

@@ -57,7 +57,8 @@ def survival_data(
         Late entry, sample weight, sensitive group and interval end: see `SurvivalData`. Columns named
         here are removed from the features.
     cause : column name or array, optional
-        Competing risks: 0 for censored rows, else the code or label of what happened. Takes the place of ``event``.
+        Competing risks: 0, "" or missing for censored rows, else the code or label of what happened. Takes the place
+        of ``event``.
     cause_names : sequence of str
         Names of the codes 1..K.
     start, stop, id : column name or array, optional
@@ -118,7 +119,14 @@ def survival_data(
     used = [value for value in given.values() if isinstance(value, str)]
     frame = as_frame(frame) if used else frame
     of_rows = _has_row_names(X)
-    columns = {key: _resolve(frame, value, key, of_rows) for key, value in given.items() if value is not None}
+    called = {
+        "subject": "id",
+        "entry": "entry" if start is None else "start",
+        "time": "time" if stop is None else "stop",
+    }
+    columns = {
+        key: _resolve(frame, value, called.get(key, key), of_rows) for key, value in given.items() if value is not None
+    }
     if "event" in columns:
         if len(cause_names):
             raise InvalidSurvivalDataError("cause_names name the codes of a cause; pass cause= in the place of event=")

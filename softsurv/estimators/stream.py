@@ -20,16 +20,18 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Chunk, Table
-from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import grid_of, whole
+from softsurv.estimators.shared.training_rows import warn_of_repeats
 from softsurv.estimators.soft.devices import choose_device
+from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
 from softsurv.estimators.soft.training import warn_of_the_last_sweep, warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.estimators.soft.warm_up import ready
+from softsurv.estimators.stream_reading import CountedChunks, in_all
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
 from softsurv.soft.fit import build_tree
@@ -44,6 +46,8 @@ from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
 from softsurv.stopping import StopSignal
 from softsurv.trees.leaf_table import LeafTable, leaf_table
+from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.typical_rows import typical_row, typical_rows
 
 logger = logging.getLogger(__name__)
 
@@ -116,10 +120,10 @@ def fit_stream(
     ):
         device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
         stamp = table.stamp()
-        counted = _Counted(table.chunks(ranks.rank, ranks.size))
+        counted = CountedChunks(table.chunks(ranks.rank, ranks.size))
         with budget.reading():
             encoder = fit_preprocessor(iter(counted), ranks.gather).alphabetical()
-            total = sum(ranks.gather(counted.rows))
+            total, repeats = sum(ranks.gather(counted.rows)), in_all(ranks.gather(counted.repeats))
             if total == 0:
                 raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
             again = counted.again(table.chunks(ranks.rank, ranks.size, says=False))
@@ -127,6 +131,7 @@ def fit_stream(
         table.check_unchanged(stamp)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
+        warn_of_repeats(repeats if ranks.first else [], total)
         axis = make_axis(parameters.family, time, event, weight)
         sample.log_time = np.log(np.where(sample.log_time > 0, sample.log_time, axis.floor))
         identity = _identity(model, axis, fingerprint)
@@ -149,6 +154,7 @@ def fit_stream(
         spread,
         axis.floor,
         encoder,
+        typical=_typical_rows(tree, sample, encoder),
     )
     censoring = _thinned(censoring_survival(time, event, weight))
     names = [str(name) for name in encoder.input_names_]
@@ -266,42 +272,6 @@ def _digest(x: FloatArray, chunk: Chunk) -> str:
     return digest.hexdigest()
 
 
-class _Counted:
-    """Chunks of a first reading, with how many rows were read and what a second reading must find again."""
-
-    def __init__(self, chunks: Iterator[Chunk]) -> None:
-        self.chunks, self.rows = chunks, 0
-        self.checksums: dict[int, int] = {}  # by first row
-
-    def __iter__(self) -> Iterator[Chunk]:
-        for number, chunk in enumerate(self.chunks):
-            look_at_clock(number, f"row {self.rows} of the first of two readings", "or take a sample of the rows")
-            self.rows += len(chunk.time)
-            yield chunk
-            self.checksums[chunk.first_row] = chunk.checksum()  # after its reader has refused what is no table
-
-    def again(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """The same chunks read once more.
-
-        Raises
-        ------
-        InvalidSurvivalDataError
-            If their content differs: a file may change and keep its size and time.
-        """
-        left = dict(self.checksums)
-        for number, chunk in enumerate(chunks):
-            look_at_clock(number, f"row {chunk.first_row} of the second reading", "or take a sample of the rows")
-            if left.pop(chunk.first_row, None) != chunk.checksum():
-                raise _changed(f"other values in the rows from {chunk.first_row}")
-            yield chunk
-        if left:
-            raise _changed(f"no rows from {min(left)}")
-
-
-def _changed(what: str) -> InvalidSurvivalDataError:
-    return InvalidSurvivalDataError(f"source must stay as it is while it is read twice, got {what}; fit again")
-
-
 def _check_outcomes(time: FloatArray, event: BoolArray) -> None:
     """What `SurvivalData` checks of all rows together."""
     if not time.any():
@@ -331,6 +301,13 @@ def _leaf_table(objective: StreamedObjective, routing: torch.Tensor, ranks: Rank
     leaf, time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     table = leaf_table(leaf.astype(np.int64), time, event, 2**objective.depth, weight)
     return replace(table, curves=tuple(_thinned(curve) for curve in table.curves)), witnesses
+
+
+def _typical_rows(tree: SoftTree, sample: ChunkRows, encoder: Preprocessor) -> FloatArray:
+    """Typical row of each leaf (L, P), by the rows of the sample."""
+    x, columns, sources = sample.design[:, 1:].astype(np.float64), encoder.columns_, encoder.sources_
+    leaf, usual = leaf_of(tree, torch.from_numpy(x)), typical_row(columns, sources, None)
+    return typical_rows(x, leaf, sample.weight, columns, sources, usual, len(tree.used_leaves))
 
 
 def _thinned(curve: StepFunction) -> StepFunction:

@@ -32,6 +32,10 @@ MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
 
 
+MARGIN = 1.0 + 1e-9
+"""A total may be a power of two, as where classes weigh the same. Rounded up or down by the order of the rows, it takes
+the same grid."""
+
 SMALLEST_EXPONENT = -1074
 """Least exponent of two of a number above 0 in float64."""
 
@@ -168,7 +172,7 @@ def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.nda
     column's total.
     """
     total = column_sums(np.abs(stats)) if counts is None else counts @ np.abs(stats)
-    exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
+    exponent = np.ceil(np.log2(np.where(total > 0, total * MARGIN, 1.0)))
     grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid
 

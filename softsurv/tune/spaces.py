@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
 import optuna
+from sklearn.base import BaseEstimator
 
 from softsurv.errors import InvalidParameterError
 
@@ -185,8 +187,18 @@ def _lasting(spec: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy as Python's; of a tree or another object its kind."""
-    return value.item() if isinstance(value, np.generic) else type(value).__name__
+    """A number of numpy as Python's; of an array, table, tree or estimator its kind and a hash of its content."""
+    if isinstance(value, np.generic):
+        return value.item()
+    kind, content = type(value).__name__, value
+    if isinstance(value, BaseEstimator):  # of a fitted one too: what it would fit, without the seconds that it took
+        content = [value.get_params(deep=False), getattr(value, "tree_", None)]
+        content = json.dumps(content, default=_plain)
+    elif hasattr(value, "to_dict"):
+        content = value.to_dict()
+    elif not isinstance(value, np.ndarray):
+        return kind
+    return f"{kind} {joblib.hash(content)}"
 
 
 def parse_space(text: str) -> tuple[str, Any]:

@@ -124,9 +124,22 @@ def test_an_order_is_the_callers_own():
     assert row_order(data, ["a"]).tolist() == [2, 1, 0]
 
 
-def test_causes_order_rows_by_their_names():
+@pytest.mark.parametrize("twins", [False, True])
+def test_causes_order_rows_by_their_events_whatever_their_codes_and_names(twins):
+    """Twins have as many events, at other times."""
     rng = np.random.default_rng(0)
     X, time, cause = pd.DataFrame({"a": rng.normal(size=60)}), rng.integers(1, 5, 60).astype(float), np.arange(60) % 3
+    cause[:5] = 1 if not twins else cause[:5]
+    named = {"cause_names": ["relapse", "death"]}
+    one = row_order(survival_data(X, time=time, cause=cause, **named), ["a"]).tolist()
+    for names in (["death", "relapse"], ["a", "b"], ["b", "a"]):
+        swapped = survival_data(X, time=time, cause=np.array([0, 2, 1])[cause], cause_names=names)
+        assert row_order(swapped, ["a"]).tolist() == one
+    assert row_order(survival_data(X, time=7 * time, cause=cause, **named), ["a"]).tolist() == one
+
+
+def test_causes_with_the_same_times_order_rows_by_their_names():
+    X, time, cause = pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}), [1.0, 1.0, 2.0, 2.0], np.array([1, 2, 1, 2])
     one = survival_data(X, time=time, cause=cause, cause_names=["relapse", "death"])
     other = survival_data(X, time=time, cause=np.array([0, 2, 1])[cause], cause_names=["death", "relapse"])
     assert row_order(one, ["a"]).tolist() == row_order(other, ["a"]).tolist()

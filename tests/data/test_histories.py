@@ -82,6 +82,23 @@ def test_an_event_in_an_interval_ends_the_history(recurrent):
     assert read_.joined().upper.tolist() == [6.0, inf]
 
 
+@pytest.mark.parametrize("label", ["censored", "Censor", "none", "no event", "alive"])
+@pytest.mark.parametrize("kind", [np.array, pd.Categorical])
+def test_a_label_of_censored_rows_is_no_cause(label, kind):
+    """R's first level is that of censored rows, whatever its name: such a table would have an event in every row."""
+    rows = {"X": {"x": [1, 2, 3]}, "time": [1.0, 2.0, 3.0], "cause": kind(["death", label, "relapse"])}
+    with pytest.raises(InvalidSurvivalDataError, match=f"'' or missing in censored rows, got '{label}'; replace"):
+        survival_data(**rows)
+    assert survival_data(**rows, cause_names=["death", label, "relapse"]).event.all()  # the user says that it is one
+
+
+def test_a_column_that_is_not_there_is_named_as_the_user_names_it():
+    rows = {"start": [0.0, 1.0], "stop": [1.0, 2.0], "event": [0, 1], "id": [1, 1]}
+    for name in ("start", "stop", "id"):
+        with pytest.raises(InvalidSurvivalDataError, match=f"{name} must name a column of X, got 'none'"):
+            survival_data({"x": [1, 2]}, **rows | {name: "none"})
+
+
 def test_names_of_causes_are_text():
     data = survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], cause=[1, 2, 0], cause_names=[10, 20])
     assert data.cause_names == ("10", "20")

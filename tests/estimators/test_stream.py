@@ -64,6 +64,31 @@ def test_a_streamed_fit_forgets_an_earlier_one(frame, table):
         again.evaluate_starts(frame[["x0", "x1"]], (frame["died"], frame["t"]))
 
 
+def test_features_that_repeat_the_outcome_are_told(frame, tmp_path):
+    frame.assign(again=frame["t"], status=frame["died"] * 1).to_parquet(tmp_path / "rows.parquet")
+    table = Table(tmp_path / "rows.parquet", "t", "died", chunk_rows=40)
+    with pytest.warns(DataWarning) as told:
+        fit_stream(SoftSurvivalTree(**SETTINGS), table)
+    assert [str(one.message).partition(" in every")[0] for one in told] == [
+        "the feature 'again' equals the time of the outcome",
+        "the feature 'status' equals the event of the outcome",
+    ]
+
+
+def test_typical_rows_are_those_of_the_leaves(frame, tmp_path):
+    """The sample holds all rows of a small table: medians and levels are those of the rows of each leaf."""
+    frame = frame.assign(site=np.resize(["b", "a", "b"], len(frame)))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    settings = SETTINGS | {"depth": 1, "shrinkage": 1.0, "routing_l2": 0.1}
+    tree = fit_stream(SoftSurvivalTree(**settings), Table(tmp_path / "rows.parquet", "t", "died"))
+    typical, leaf = tree.summary().typical, tree.apply(frame)
+    assert typical.index.tolist() == [0, 1]
+    for k in range(2):
+        own = frame[leaf == k]
+        np.testing.assert_allclose(typical.loc[k, ["x0", "x1"]].astype(float), own[["x0", "x1"]].median(), atol=0.1)
+        assert typical.loc[k, "site"] == own["site"].mode()[0]
+
+
 def test_predictions_come_chunk_by_chunk_with_the_survival_asked_for(frame, table):
     model = SoftSurvivalTree(**SETTINGS).fit(frame[["x0", "x1"]], (frame["died"], frame["t"]))
     parts = list(predict_stream(model, table, times=[0.5, 2.0]))

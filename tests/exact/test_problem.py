@@ -36,6 +36,15 @@ def test_sums_on_the_grid_are_exact_in_any_order(seed, n):
     assert np.abs(stats - raw).max() <= raw.sum(axis=0).max() * 2.0**-51
 
 
+def test_a_total_that_is_a_power_of_two_takes_one_grid_in_any_order():
+    """Classes that weigh the same have such totals, but for the rounding of their sums."""
+    raw = np.repeat([1 / 3, 1 / 26], [3, 26])[:, None]
+    orders = [np.random.default_rng(seed).permutation(len(raw)) for seed in range(30)]
+    assert {float(column_sums(raw[order])[0]) > 2.0 for order in orders} == {True, False}
+    for order in orders:
+        np.testing.assert_array_equal(round_to_grid(raw[order]), round_to_grid(raw)[order])
+
+
 def test_counts_weigh_the_kinds_of_rows():
     kinds, counts = np.array([[0.1, 0.3], [0.7, 0.0]]), np.array([1000.0, 3.0])
     rounded = round_to_grid(kinds, counts)

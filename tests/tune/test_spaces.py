@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.tune import Choice, Range, default_space, parse_space
@@ -115,14 +116,35 @@ def test_bad_specs():
 
 
 def test_only_the_ends_of_ranges_may_change_in_a_study():
-    kept = lasting(
-        {"a": [1, None], "b": Range(1, 4), "c": Range(1, 9), "d": np.int64(3), "e": {"x": 1}, "f": np.ones(2)}
-    )
+    kept = lasting({"a": [1, None], "b": Range(1, 4), "c": Range(1, 9), "d": np.int64(3), "e": {"x": 1}, "f": print})
     assert kept == {
         "a": {"one of": [1, None]},
         "b": {"from a range of": "int", "log": False},
         "c": kept["b"],
         "d": 3,
         "e": {"x": 1},
-        "f": "ndarray",
+        "f": "builtin_function_or_method",
     }
+
+
+def hard_tree(cut):
+    X = pd.DataFrame({"x": np.arange(20.0)})
+    tree = OptimalSurvivalTree(max_depth=1, thresholds=[cut], min_samples_leaf=1, complexity=0)
+    return tree.fit(X, time=np.where(X["x"] < 9, 1.0, 5.0) + X["x"] / 100, event=np.ones(20))
+
+
+@pytest.mark.parametrize(
+    ("made", "of", "not_of"),
+    [
+        (lambda x: np.array([x, np.nan]), 1.0, 2.0),
+        (lambda x: pd.DataFrame({"a": [1.0, x]}), 1.0, 2.0),
+        (hard_tree, 8.5, 4.5),
+        (lambda cut: hard_tree(cut).tree_, 8.5, 4.5),
+        (lambda depth: OptimalSurvivalTree(max_depth=depth), 2, 3),
+        (lambda x: {"x": np.full(2, x)}, 1.0, 2.0),
+    ],
+)
+def test_fixed_arrays_and_trees_are_compared_by_content(made, of, not_of):
+    one, same, other = made(of), made(of), made(not_of)
+    assert lasting({"a": one}) == lasting({"a": same}) != lasting({"a": other})
+    assert lasting({"a": [one]}) == lasting({"a": [same]}) != lasting({"a": [other]})

@@ -22,8 +22,8 @@ from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, lo
 CELLS = 2_000_000
 """Most hazards (rows x times x causes) that are worked out at once: 16 MB."""
 
-REACH = 1e6
-"""A quantile is sought up to so many times the largest training time; beyond it is infinite."""
+EARLIEST, REACH = 1e-30, 1e6
+"""Quantiles are sought between so many times the largest training time; beyond the second they are infinite."""
 
 
 class CompetingRisks:
@@ -67,6 +67,15 @@ class CompetingRisks:
     def _incidence_quantile(self, prepared: Any, probability: float, code: int) -> FloatArray:
         """Smallest time at which the incidence of a cause reaches a probability, (n,); linear in log time between."""
         grid = self._hazard_grid(self.horizon_ * REACH)
+        found = self._first_reached(prepared, probability, code, grid)
+        early = np.flatnonzero(found <= grid[0])
+        if early.size:  # seldom: most curves rise within the grid
+            earlier = np.append(np.geomspace(self.horizon_ * EARLIEST, grid[0], 2 * len(grid)), grid[1])
+            found[early] = self._first_reached(prepared[early], probability, code, earlier)
+        return found
+
+    def _first_reached(self, prepared: Any, probability: float, code: int, grid: FloatArray) -> FloatArray:
+        """The same within a grid (G,); its first time where the probability is reached before, inf where never."""
         found = np.full(len(prepared), np.inf)
         for rows in self._chunks(len(prepared), 2 * len(grid)):
             risen = self._incidences(prepared[rows], grid)[..., code - 1]
@@ -76,8 +85,7 @@ class CompetingRisks:
             begin = np.maximum(end - 1, 0)
             low, high = risen[reached, begin], risen[reached, end]
             share = np.divide(probability - low, high - low, out=np.ones_like(low), where=high > low)
-            log_time = np.log(grid[begin]) + share * (np.log(grid[end]) - np.log(grid[begin]))
-            found[rows][reached] = np.exp(log_time)
+            found[rows][reached] = grid[begin] * (grid[end] / grid[begin]) ** share
         return found
 
     def _time_lost(self, prepared: Any, horizon: float) -> FloatArray:
@@ -216,7 +224,7 @@ class CompetingRisks:
         -------
         ndarray (subjects, T)
             Subjects in the order of their first rows. Given that the subject is free of events when its first row
-            starts: survival is 1 and incidences are 0 until then.
+            starts: survival is 1 and incidences are 0 until then. A row from 0 is at risk of events at time 0 too.
 
         Notes
         -----
@@ -237,13 +245,12 @@ class CompetingRisks:
             mine = np.flatnonzero((subject >= some.start) & (subject < some.stop))
             own = np.unique(np.concatenate([lattice, grid, begin[mine], [0.0]]))
             hazards = np.minimum(self._cause_hazards(prepared[mine], own), LARGEST_HAZARD)
-            within = (own[:-1] >= begin[mine, None]) & (own[1:] <= end[mine, None])
-            rises = np.where(within[..., None], np.diff(hazards, axis=1), 0.0)
+            before = np.append(0.0, own[:-1])  # the first step is that at time 0: who begins there is at risk at it
+            within = (before >= begin[mine, None]) & (own <= end[mine, None])
+            rises = np.where(within[..., None], np.diff(hazards, axis=1, prepend=0.0), 0.0)
             first = np.searchsorted(subject[mine], np.unique(subject[mine]))
             survival, risen = accumulated(np.add.reduceat(rises, first, 0))
-            wanted = np.searchsorted(own, grid)
-            values = (survival if code is None else risen[..., code - 1])[:, np.maximum(wanted - 1, 0)]
-            found[some] = np.where(wanted > 0, values, 1.0 if code is None else 0.0)
+            found[some] = (survival if code is None else risen[..., code - 1])[:, np.searchsorted(own, grid)]
         return found
 
     # -- inside --------------------------------------------------------------------------------------------------

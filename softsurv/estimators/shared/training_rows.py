@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, distinct
 from softsurv.data.frames import as_frame, objects_as_numbers, refuse_twice
 from softsurv.data.kinds import as_float, as_the_tree_knows
@@ -38,7 +38,7 @@ def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any
     tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
     block, nullable = data.number_block(), nullable_numbers(data.X, data.column_types())
     tree.ranges_ = OnDemand(partial(number_ranges, *_ends(data.X, block, nullable)))
-    warn_of_outcome_among_features(data, block, nullable)
+    warn_of_repeats(repeats_of_outcome(block, nullable, data.time.numpy(), data.event.numpy()), data.n)
 
 
 def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
@@ -159,17 +159,24 @@ def warn_of_far_values(X: Any, ranges: Ranges) -> None:
         warn(f"{FAR_VALUES}, of {len(frame)} rows: {told}; check them", DataWarning)
 
 
-def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock, nullable: Numbers) -> None:
-    """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
-    if data.n < MIN_ROWS:
-        return
-    for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
+def repeats_of_outcome(
+    block: NumberBlock, nullable: Numbers, time: FloatArray, event: BoolArray
+) -> list[tuple[str, str]]:
+    """Features that equal the "time" or the "event" of the outcome in every row, with which of them."""
+    found = []
+    for what, values in (("time", time), ("event", event.astype(float))):
         alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1)).tolist()
         equal = {k for k in alike if (block.values[k] == values).all()}
         same = [name for name, place in block.place.items() if place in equal] if equal else []
         same += [name for name, numbers in nullable.items() if (numbers == values).all()]
-        for name in same:
-            warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
+        found += [(name, what) for name in same]
+    return found
+
+
+def warn_of_repeats(repeats: Sequence[tuple[str, str]], n: int) -> None:
+    """Say which features repeat the outcome of n rows: a tree that sees them predicts what it knows."""
+    for name, what in repeats if n >= MIN_ROWS else ():
+        warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
 
 
 def _as_floats(column: pd.Series) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.shared.competing import REACH, CompetingRisks
+from softsurv.estimators.shared.competing import EARLIEST, REACH, CompetingRisks
 from softsurv.estimators.soft.prepared import PreparedRows
 from softsurv.trees.incidence import incidences
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from softsurv.trees.soft_tree import SoftTree
 else:
     from softsurv.estimators.soft import torch_later as torch
-
-EARLIEST = 1e-30
-"""Quantiles are sought from so many times the largest training time on."""
 
 BISECTIONS = 60
 """Halvings of the interval of log time that holds a quantile: exact to rounding."""

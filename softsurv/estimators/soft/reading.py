@@ -95,8 +95,8 @@ class SoftReading:
         -----
         The median of a leaf is that of its typical row: the medians of the numbers of its training rows, rounded to a
         thousandth of their range or less, and their most frequent levels, missing values filled as in training, and
-        rows weighed. Streamed models, and those saved by earlier versions, take one row for all leaves: means and most
-        frequent levels of all training rows.
+        rows weighed; of a streamed model, of the rows of its sample. A leaf that the sample does not reach, and models
+        saved by earlier versions, take means and most frequent levels of all training rows.
 
         Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
         of weight w counts as w rows. Where subjects have several rows, or events recur, standard errors are robust: the

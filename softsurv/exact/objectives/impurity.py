@@ -18,6 +18,7 @@ import numpy as np
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.jit import FAST
 from softsurv.exact.kernels.log_ratio import log_ratio
+from softsurv.exact.objectives.label_costs import best_label
 from softsurv.exact.task import Task
 from softsurv.kernel_cache import njit
 
@@ -75,5 +76,5 @@ def statistics(label: IntArray, n_classes: int, weight: FloatArray) -> FloatArra
 
 
 def most_frequent(sums: FloatArray) -> IntArray:
-    """Class of each leaf (L,) from its sums (L, K); the first of equally frequent ones."""
-    return np.argmax(sums, axis=1)
+    """Class of each leaf (L,) from its sums (L, K); the first of those that are equally frequent but for rounding."""
+    return best_label(-sums)

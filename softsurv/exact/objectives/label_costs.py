@@ -28,12 +28,16 @@ def leaf_costs(sums, n, out):
             out[i] = min(out[i], sums[k, i])
 
 
+TOLERANCE = 1e-12
+"""Share of a leaf's costs by which sums of the same numbers in another order may differ."""
+
 TASK = Task("label_costs", None, leaf_costs, linear=True)
 
 
 def best_label(sums: FloatArray) -> IntArray:
-    """Label of each leaf (L,) from its sums (L, K); the first of equally cheap ones."""
-    return np.argmin(sums, axis=1)
+    """Label of each leaf (L,) from its sums (L, K); the first of those that are equally cheap but for rounding."""
+    rounding = TOLERANCE * np.abs(sums).max(axis=1, keepdims=True)
+    return np.argmax(sums <= sums.min(axis=1, keepdims=True) + rounding, axis=1)
 
 
 def misclassification(label: NDArray[np.integer], n_labels: int, weight: FloatArray | None = None) -> FloatArray:

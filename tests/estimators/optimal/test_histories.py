@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 from softsurv import OptimalSurvivalTree, load_model
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.optimal.leaves import CauseCurves
 from softsurv.nonparametric import nelson_aalen
 
@@ -194,6 +194,21 @@ def test_a_path_changes_leaves_as_its_covariates_do(two_causes):
     stayed = tree.predict_survival_function(path, times)
     assert_allclose(along[:2], stayed[0, :2], atol=1e-12)
     assert_allclose(along[2], stayed[0, 1] * stayed[1, 2] / stayed[1, 1], atol=1e-12)
+
+
+def test_a_path_from_0_counts_the_events_at_time_0():
+    """Who begins at 0 is at risk of them, as in the curves; who begins later is not."""
+    time, X = np.array([0.0, 0.0, 1.0, 2.0, 2.0]), pd.DataFrame({"x": np.arange(5.0)})
+    with pytest.warns(DataWarning, match="time is 0"):
+        data = survival_data(X, time=time, cause=["a", "", "b", "a", "b"])
+    tree = OptimalSurvivalTree(max_depth=0, shrinkage=0).fit(data)
+    times, path = [0.0, 1.0, 2.0], X.head(2)
+    survival = tree.predict_path(path, [0.0, 1.0], [1.0, 2.0], times=times)
+    assert_allclose(survival, [[4 / 5, 4 / 5 * 2 / 3, 0.0], [1.0, 1.0, 0.0]], atol=1e-12)
+    incidence = tree.predict_path(path, [0.0, 1.0], [1.0, 2.0], times=times, cause="a")
+    assert_allclose(incidence, [[1 / 5, 1 / 5, 1 / 5 + 4 / 15], [0.0, 0.0, 1 / 2]], atol=1e-12)
+    one = tree.predict_path(path, [0.0, 1.0], [1.0, 2.0], [7, 7], times)[0]
+    assert_allclose(one, tree.predict_survival_function(path, times)[0], atol=1e-12)
 
 
 def test_mean_counts_of_recurrent_events():

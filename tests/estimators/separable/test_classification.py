@@ -1,6 +1,7 @@
 """Classification trees: errors by hand, weights of rows and classes, arguments."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
@@ -42,6 +43,17 @@ def test_weights_of_rows_and_classes(rows):
     assert balanced.objective_ == pytest.approx(1 - balanced_accuracy_score(y, balanced.predict(X)))
     same = OptimalClassificationTree(max_depth=2, class_weight="balanced").fit(X, y)
     assert same.objective_ == pytest.approx(balanced.objective_)
+
+
+def test_of_equally_good_trees_the_choice_does_not_depend_on_the_order_of_the_rows():
+    """Classes weigh one over their size: sums of such weights are rounded by the order of the rows."""
+    for seed in (17, 28, 33):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(12, 40))
+        X, y = pd.DataFrame(rng.integers(0, 3, (n, 4)), columns=list("abcd")), rng.integers(0, 3, n)
+        orders = [rng.permutation(n) for _ in range(6)]
+        trees = [OptimalClassificationTree("balanced_accuracy", max_depth=2).fit(X.iloc[o], y[o]) for o in orders]
+        assert len({tree.export_text() for tree in trees}) == 1
 
 
 def test_numbers_name_classes_after_loading_too(rows, tmp_path):

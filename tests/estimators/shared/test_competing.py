@@ -9,6 +9,7 @@ from scipy.integrate import quad
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
+from softsurv.estimators.shared.competing import EARLIEST
 
 SHAPES = np.array([1.5, 0.7, 1.0])
 TIMES = np.array([0.0, 0.01, 1.0, 3.0, 8.0, 60.0])
@@ -75,6 +76,17 @@ def test_a_quantile_is_where_the_incidence_reaches_it(stub):
     risen = np.diagonal(stub.predict_cumulative_incidence(ROWS, found, cause="b"))
     np.testing.assert_allclose(risen, 0.5 * final, rtol=1e-4)
     assert np.isinf(stub.predict_quantile(ROWS, min(0.999, 1.01 * final), cause="b")).all()
+
+
+def test_a_quantile_far_below_the_training_times_is_found():
+    x = np.array([[1e-9], [1e-20], [1e-60]])  # scales in units of the training times
+    rows = CausesStub().fit(ROWS, time=[1.0, 2.0, 3.0], cause=[1, 2, 3], cause_names=["a", "b", "c"])
+    found = rows.predict_quantile(x, 0.1, cause="a")
+    truth = rows.predict_quantile([[1.0]], 0.1, cause="a")[0]
+    np.testing.assert_allclose(found[:2], truth * x[:2, 0], rtol=0.05)  # one step from 0: shares as if constant
+    for row, time in zip(x[:2], found[:2], strict=True):
+        np.testing.assert_allclose(rows.predict_cumulative_incidence([row], [time], cause="a"), 0.1, rtol=1e-4)
+    assert found[2] == 3.0 * EARLIEST
 
 
 def test_time_lost_to_the_causes_and_time_left_sum_to_the_horizon(stub):

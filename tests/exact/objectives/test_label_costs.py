@@ -30,6 +30,8 @@ def test_a_leaf_takes_the_cheapest_label():
     np.testing.assert_array_equal(label_costs.TASK.costs(sums), [2.0, 1.0, 0.0])
     np.testing.assert_array_equal(label_costs.TASK.costs(sums[:, :2]), [3.0, 1.0, 0.0])
     np.testing.assert_array_equal(label_costs.best_label(sums), [2, 0, 0])  # of equally cheap labels the first
+    rounded = np.array([[0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1], [1e-13, 0.0]])  # the same sum in two orders, and another
+    np.testing.assert_array_equal(label_costs.best_label(rounded), [0, 1])
 
 
 @pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.5])])
