@@ -18,7 +18,7 @@ from softsurv.data.blocks import FilledColumns, NumberBlock, in_blocks, stacked
 from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, level_column, number_columns, routed
 from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
 from softsurv.data.encoding import Source, level_counts
-from softsurv.data.frames import as_frame, checked_features
+from softsurv.data.frames import as_frame, checked_features, has_names
 from softsurv.data.in_time import look_at_numbers, read_in_time
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule, fill, rule_text
@@ -94,7 +94,7 @@ class Binarizer(BaseEstimator):
         InvalidSurvivalDataError
             A column holds dates or infinities.
         """
-        self.fit_filled(checked_features(as_frame(X)), named=hasattr(type(X), "columns"))
+        self.fit_filled(checked_features(as_frame(X)), named=has_names(X))
         return self
 
     def fit_filled(

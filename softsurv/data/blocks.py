@@ -231,8 +231,8 @@ def column_types(frame: pd.DataFrame) -> list[Any]:
 
 
 def float_columns(frame: pd.DataFrame, types: Sequence[Any]) -> list[str]:
-    """Names of the columns of floats, as `select_dtypes` finds them; ``types`` are those of the frame."""
-    of_floats = {id(one): issubclass(one.type, np.float64 | np.float32) for one in distinct(types)}
+    """Names of the columns of floats, of whatever library and precision; ``types`` are those of the frame."""
+    of_floats = {id(one): one.kind == "f" for one in distinct(types)}
     return [name for name, one in zip(frame.columns.tolist(), types, strict=True) if of_floats[id(one)]]
 
 

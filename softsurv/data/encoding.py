@@ -129,7 +129,7 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
         return np.asarray(np.array([*of_code, None], dtype=object)[codes])  # the last one is of code -1, missing
     used = np.unique(codes[codes >= 0])  # a category that no row has may be anything
     text = np.full(len(column.cat.categories) + 1, None, dtype=object)  # the last one is of code -1, missing
-    text[used] = _texts(pd.Series(column.cat.categories.astype(object)[used]), name, column.dtype)
+    text[used] = _texts(pd.Series(np.asarray(column.cat.categories, dtype=object)[used]), name, column.dtype)
     return text[codes]
 
 

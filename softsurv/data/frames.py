@@ -233,8 +233,8 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
 
 
 def _is_nullable_float(dtype: Any) -> bool:
-    """Whether a type is one of pandas' own for floats, such as Float64."""
-    return not isinstance(dtype, np.dtype) and issubclass(dtype.type, np.float64 | np.float32)
+    """Whether a type is one of pandas' own for floats, such as Float64 or double[pyarrow]."""
+    return not isinstance(dtype, np.dtype) and dtype.kind == "f"
 
 
 def refuse_twice(X: pd.DataFrame, argument: str = "X") -> None:

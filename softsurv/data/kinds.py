@@ -125,7 +125,8 @@ def is_number(column: pd.Series) -> bool:
         If most cells are numbers and some are not.
     """
     if not is_text(column):
-        return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+        dtype = column.dtype  # booleans of pyarrow are of kind b, and not numeric
+        return dtype.kind == "b" or (pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype))
     return _are_numbers(column, _sorted_out(column))
 
 

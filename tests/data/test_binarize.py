@@ -255,3 +255,11 @@ def test_columns_that_are_read_as_codes_give_what_their_text_gives(missing, limi
     assert by_codes.sources_ == by_text.sources_
     assert table["level"].tolist() == plain["level"].tolist()
     assert np.array_equal(by_codes.codes_of(table, n, block), by_text.codes(raw))
+
+
+def test_columns_of_a_mapping_are_found_by_name():
+    """A mapping counted as a table without names: in another order its columns were taken for each other."""
+    table = {"age": [40.0, 50.0, 60.0], "dose": [9.0, 8.0, 7.0]}
+    binarizer = Binarizer("all").fit(table)
+    turned = {name: table[name] for name in reversed(table)}
+    assert binarizer.codes(turned).tolist() == binarizer.codes(table).tolist() == [[0, 2], [1, 1], [2, 0]]

@@ -172,3 +172,9 @@ def test_records_are_the_named_tuples():
     assert records(Source, ["a", "b"], [None, ("x",)], [1.0, "x"]) == [
         Source("a", None, 1.0), Source("b", ("x",), "x"),
     ]  # fmt: skip
+
+
+def test_intervals_of_a_cut_number_are_levels():
+    """pandas warned of a deprecated guess at the type of the intervals."""
+    column = pd.Series(pd.cut([1.0, 2.0, 3.0, np.nan], [0, 1.5, 4]))
+    assert labels(column, "cut").tolist() == ["(0.0, 1.5]", "(1.5, 4.0]", "(1.5, 4.0]", None]

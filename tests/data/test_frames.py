@@ -138,3 +138,12 @@ def test_a_checksum_sees_cells_names_and_odd_text():
 def test_a_binarizer_reads_a_lazy_table_by_its_names():
     lazy = polars.from_pandas(NAMED).lazy()
     assert Binarizer().fit(lazy).codes(lazy).tolist() == Binarizer().fit(NAMED).codes(NAMED).tolist()
+
+
+@pytest.mark.parametrize("kind", ["float16", "Float32", "double[pyarrow]", "longdouble"])
+def test_infinities_of_any_library_and_precision_are_refused(kind):
+    """Beside columns of other types those of pyarrow and of half precision were not looked at."""
+    table = pd.DataFrame({"x": pd.Series([1.0, np.inf, 3.0]).astype(kind), "level": ["a", "b", "a"]})
+    with pytest.raises(InvalidSurvivalDataError, match="infinite value in column 'x' at row 1"):
+        checked_features(table)
+    assert len(checked_features(table.assign(x=pd.Series([1.0, None, 3.0]).astype(kind)))) == 3

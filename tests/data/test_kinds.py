@@ -243,3 +243,13 @@ def test_both_readers_refuse_bytes(tmp_path, cells):
         OptimalSurvivalTree(max_depth=1).fit(table, time="time", event="event")
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         fit_preprocessor(Table(tmp_path / "bytes.parquet", "time", "event").chunks())
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "bool[pyarrow]"])
+def test_booleans_of_any_library_are_numbers(kind):
+    """Those of pyarrow were a category, whose levels 0 and 1 of another table were not."""
+    column = pd.Series([True, False, True]).astype(kind)
+    assert is_number(column)
+    fitted = Preprocessor().fit(pd.DataFrame({"x": column}))
+    assert fitted.transform(pd.DataFrame({"x": [1.0, 0.0, 1.0]}))["x"].tolist() == [1.0, 0.0, 1.0]
+    assert not is_number(column.astype("category"))

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.coded_columns import CodedColumn
 from softsurv.data.survival_data import SurvivalData
+from softsurv.exact.objectives.relative_risk import one_subject
 from softsurv.nonparametric import nelson_aalen
 
 LEAST_LEVELS = 4
 """With three levels every set is one level, or all but one."""
 
 BORROWED = 5.0
-"""Events that a level takes from all rows, so that a rare level is not first or last by chance."""
+"""Events, of a subject each, that a level takes from all rows, so that a rare level is not first or last by chance."""
 
 
 def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], data: SurvivalData) -> None:
@@ -45,6 +46,7 @@ def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], da
     event, weight = data.failed.astype(float), np.ones(data.n) if data.weight is None else data.weight.numpy()
     time, entry = data.time.numpy(), None if data.entry is None else data.entry.numpy()
     baseline = nelson_aalen(time, data.failed, weight, entry)
+    borrowed = BORROWED * one_subject(weight)
     met = baseline(time) - (0.0 if entry is None else np.where(entry > 0, baseline(entry), 0.0))
     for column, source in list(zip(binarizer.columns_, binarizer.sources_, strict=True)):
         whole = column.nominal and not column.other  # not the columns of single levels and missing values
@@ -53,7 +55,7 @@ def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], da
             risk = {}
             for level in column.levels:
                 here = values == level
-                risk[level] = ((weight * event)[here].sum() + BORROWED) / ((weight * met)[here].sum() + BORROWED)
+                risk[level] = ((weight * event)[here].sum() + borrowed) / ((weight * met)[here].sum() + borrowed)
             order = sorted(column.levels, key=lambda level: (risk[level], level))
             for side in ("first", "last") if column.missing else ("",):
                 binarizer.sources_.append(source)

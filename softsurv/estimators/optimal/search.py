@@ -203,8 +203,9 @@ class IbsSearch(TreeSearch):
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         solution = self._solve(depth, leaves, seconds, progress)
-        tree = self.tree_of(solution.plan)
-        return FoundTree(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
+        tree, proven = self.tree_of(solution.plan), solution.report.status in PROVEN
+        path = (lambda: tuple(self._sizes(solution))) if proven else tuple  # else sizes have better trees
+        return FoundTree(tree, self._report(solution.report, tree), path)
 
     def _report(self, report: FitReport, tree: HardTree) -> FitReport:
         """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""

@@ -133,7 +133,7 @@ class ExactTree(Proven):
             "report": self.report_.to_dict(),
             "path": [
                 {"max_leaves": size.max_leaves, "objective": size.objective, "tree": size.tree.to_dict()}
-                for size in self.path_
+                for size in getattr(self, "path_", ())  # a pickled copy may not have it
             ],
         }
 
@@ -142,9 +142,8 @@ class ExactTree(Proven):
         self.tree_ = HardTree.from_dict(meta["tree"])
         self.binarizer_ = Binarizer.from_dict(meta["binarizer"])
         self.report_ = FitReport.from_dict(meta["report"])
-        self.path_ = tuple(
-            SizedTree(size["max_leaves"], size["objective"], HardTree.from_dict(size["tree"])) for size in meta["path"]
-        )
+        if sizes := meta["path"]:
+            self.path_ = tuple(SizedTree(s["max_leaves"], s["objective"], HardTree.from_dict(s["tree"])) for s in sizes)
 
 
 def warn_unless_proven(report: FitReport) -> None:

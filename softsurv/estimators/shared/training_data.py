@@ -51,6 +51,8 @@ class TrainingData:
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
         remember(self, data, X, y, columns)
         known = data.outcomes()
+        if isinstance(X, SurvivalData):  # whose tensors may change before somebody asks
+            known = {name: None if values is None else values.copy() for name, values in known.items()}
         self.censoring_ = OnDemand(partial(censoring_of, known if data.subject is None else observed(data).outcomes()))
         self.unique_times_ = OnDemand(partial(_grid, known))
         self.horizon_ = OnDemand(partial(_last_time, known))

@@ -14,7 +14,7 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
+from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters, size_limits
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import RelativeRisks, import_torch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
@@ -333,8 +333,9 @@ def survival_fairness_front(
         look_at_numbers(*data.X.shape)
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0, Room(model.memory_limit).beside(data.X, rows))
-    depth = max_depth if model.binarizer_.columns_ else 0
-    most = min(max_leaves or 1 << depth, 1 << depth)
+    limit, leaves = size_limits(model)
+    depth = (limit or 0) if model.binarizer_.columns_ else 0
+    most = min(leaves or 1 << depth, 1 << depth)
     pareto = search.pareto(depth, most, stop, count=True)
     with stop:
         points, status = fairness_front(pareto, stop, leaves=most, resolution=resolution)

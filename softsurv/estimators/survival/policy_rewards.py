@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
+from torch import as_tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import row_order
@@ -59,11 +60,13 @@ class RestrictedMeanScoring:
 
     def rewards(self, training: TrainingTable, y: Any, treatment: Any, propensity: Any) -> Rewards:
         """Score of every treatment for every training row, by models that have not seen the row."""
+        weight = training.rows.weight
         data = survival_data(np.zeros((training.n_given, 1)), y).take(training.kept)
         time, event = data.time.numpy(), data.event.numpy()
         names, codes = read_treatments(training, treatment)
-        weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
-        order = row_order(data.with_features(frame), sorted(frame.columns))  # the folds depend on the content alone
+        frame = pd.DataFrame(training.table, index=range(training.rows.n))
+        content = data._derive({"X": frame, "weight": as_tensor(weight)})  # the folds depend on it alone
+        order = row_order(content, sorted(frame.columns))
         parts = folds_of(codes[order], event[order], int(self.n_folds), int(self.seed))
         folds: list[tuple[Codes, Codes]] = [(order[train], order[held_out]) for train, held_out in parts]
         curves = chance = None

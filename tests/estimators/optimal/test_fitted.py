@@ -177,6 +177,17 @@ def test_a_pickled_copy_has_the_path_that_was_asked_for(rows):
         )
 
 
+def test_a_pickled_copy_is_saved_without_the_path_that_it_has_not(rows, tmp_path):
+    """Saving worked out the path, for which the copy has no rows: an error, and nothing was saved."""
+    tree = OptimalSurvivalTree(max_depth=2).fit(*rows)
+    pickle.loads(pickle.dumps(tree)).save(tmp_path / "copy")
+    again = load_model(tmp_path / "copy")
+    assert again.to_dict() == tree.to_dict()
+    with pytest.raises(AttributeError, match="path_ was not worked out before this tree was pickled"):
+        _ = again.path_
+    again.save(tmp_path / "again")
+
+
 def test_leaves_that_predict_time_lost_export_it(rows):
     X, y = rows
     tree = OptimalSurvivalTree(max_depth=2, leaf="km").fit(X, y)

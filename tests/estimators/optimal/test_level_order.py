@@ -82,3 +82,18 @@ def test_the_best_set_of_one_split_is_in_the_order_of_risk(seed):
 
     every = min(cost(left) for size in range(1, 6) for left in combinations(range(6), size))
     assert min(cost(order[: k + 1]) for k in range(5)) == pytest.approx(every)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_order_of_levels_does_not_depend_on_the_unit_of_weights(unit):
+    """What a level borrowed from all rows was five units of weight: nearly everything, or nothing."""
+    rng = np.random.default_rng(29)
+    site = rng.choice(8, 120, p=[0.3, 0.25, 0.15, 0.1, 0.08, 0.05, 0.04, 0.03])
+    time, event = rng.exponential(size=120) * (1 + rng.random(8))[site], rng.random(120) < 0.4
+    X = pd.DataFrame({"site": np.array(list("abcdefgh"))[site]})
+    how = {"max_depth": 1, "min_samples_leaf": 1, "level_sets": True}
+    plain, scaled = (
+        OptimalSurvivalTree(**how).fit(X, (event, time), sample_weight=np.full(120, one)) for one in (1.0, unit)
+    )
+    assert scaled.binarizer_.columns_ == plain.binarizer_.columns_
+    assert scaled.export_text() == plain.export_text()

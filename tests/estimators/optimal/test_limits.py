@@ -27,6 +27,14 @@ def test_a_time_limit_keeps_the_best_so_far(objective, make_rows):
     assert len(tree.path_) >= 1
 
 
+def test_a_path_cut_off_names_no_best_trees(make_rows):
+    """With "ibs" the best trees so far stood in ``path_`` as the best of their sizes."""
+    how = {"max_leaves": 12, "thresholds": 30, "min_samples_leaf": 1}
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        tree = OptimalSurvivalTree("ibs", 4, **how, time_limit=0.5).fit(*make_rows(600))
+    assert [size.objective for size in tree.path_] == [tree.objective_]
+
+
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
 def test_ctrl_c_keeps_the_best_so_far(make_rows):
     X, y = make_rows(300)

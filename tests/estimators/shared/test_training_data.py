@@ -84,3 +84,13 @@ def test_rows_of_weight_0_leave_no_trace():
     np.testing.assert_array_equal(tree.censoring_.times, alone.censoring_.times)
     with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least one row, got none in 1 rows"):
         Tree().fit(FRAME, time=TIME, event=EVENT, weight=[0.0, 0.0, 1.0, 0.0])
+
+
+def test_what_is_worked_out_later_is_of_the_rows_that_were_fitted():
+    """Horizon and censoring were those of the data when first asked for."""
+    data = survival_data(FRAME, time=TIME, event=EVENT)
+    tree = Tree().fit(data)
+    data.time[:], data.event[:] = 9.0, True
+    assert tree.horizon_ == 4.0
+    assert tree.unique_times_.tolist() == [1.0, 2.0, 3.0]
+    np.testing.assert_array_equal(tree.censoring_(TIME), censoring_survival(TIME, EVENT)(TIME))

@@ -125,3 +125,11 @@ def test_the_least_rows_of_a_leaf_may_be_left_to_the_data():
     plain = OptimalSurvivalTree(max_depth=2).fit(data.X, data.y)
     assert tree.objective_ == pytest.approx(plain.objective_)
     assert tree.leaf_table_.n.min() >= 5
+
+
+def test_a_front_takes_the_depth_that_a_tree_takes():
+    """``max_depth="auto"``, which the estimator takes, was a TypeError."""
+    X, y = np.arange(12.0)[:, None], (np.ones(12, bool), np.arange(1.0, 13.0))
+    how = {"group": np.arange(12) % 2, "horizon": 6.0, "thresholds": [3.5, 7.5]}
+    auto, three = (survival_fairness_front(X, y, max_depth=depth, **how) for depth in ("auto", 3))
+    assert auto.table.equals(three.table)

@@ -96,3 +96,18 @@ def test_rewards_are_the_restricted_means_where_nothing_is_censored(trial):
     for one in (0, 1):  # of one treatment all rows are weighed alike
         np.testing.assert_allclose(taken[treatment == one], taken[treatment == one][0])
     assert taken == pytest.approx(1.0, abs=0.3)
+
+
+def test_rows_of_one_outcome_and_many_weights_may_stand_in_any_order():
+    """Rows that differ in their weight alone kept the order given, which moved the folds."""
+    rng = np.random.default_rng(1)
+    X, treatment = pd.DataFrame({"u": rng.integers(0, 2, 120)}), rng.integers(0, 2, 120)
+    time, event, weight = rng.integers(1, 6, 120) * 1.0, rng.random(120) < 0.7, rng.choice([1.0, 2.0, 5.0], 120)
+    fit = OptimalSurvivalPolicyTree(4.0, max_depth=1, n_folds=3).fit
+    scores = fit(X, (event, time), treatment=treatment, sample_weight=weight).scores_
+    mixed = rng.permutation(120)
+    again = fit(
+        X.iloc[mixed].reset_index(drop=True), (event[mixed], time[mixed]),
+        treatment=treatment[mixed], sample_weight=weight[mixed],
+    ).scores_  # fmt: skip
+    np.testing.assert_allclose(np.sort(again, axis=0), np.sort(scores, axis=0), rtol=1e-9)
