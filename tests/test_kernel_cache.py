@@ -25,8 +25,10 @@ def double(x):
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    """A file with a compiled function, and nothing said yet."""
+    """A file with a compiled function, which is kept beside it, and nothing said yet."""
     monkeypatch.setattr(kernel_cache, "_said", set())
+    for setting in ("CACHE_DIR", "CACHE_LOCATOR_CLASSES"):  # the user's environment may name another folder
+        monkeypatch.setattr(f"numba.core.config.{setting}", "", raising=False)
     path = tmp_path / "functions.py"
     path.write_text(SOURCE)
     return path
