@@ -18,6 +18,7 @@ ROWS = [
         "numerics",
         "roots",
         "stopping",
+        "cores",
         "files",
         "kernel_cache",
         "kernel_parts",

@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 
+from softsurv.soft import parallel
 from softsurv.soft.parallel import MOST_FINISHING, Machine, map_parts, one_core_each
 from softsurv.stopping import StopSignal
 
@@ -43,7 +44,8 @@ def test_threads_use_one_core_each():
 
 
 @pytest.mark.parametrize("before", [1, 2])
-def test_the_number_of_threads_is_as_before_also_after_an_error(before):
+def test_the_number_of_threads_is_as_before_also_after_an_error(monkeypatch, before):
+    monkeypatch.setattr(parallel, "n_cores", lambda: 2)
     was = torch.get_num_threads()
     torch.set_num_threads(before)
     try:

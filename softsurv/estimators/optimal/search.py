@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.cores import n_threads
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
 from softsurv.estimators.optimal.rows import (
@@ -20,7 +21,6 @@ from softsurv.estimators.optimal.rows import (
 from softsurv.estimators.optimal.shrinkage import node_rows, with_risk
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.cause_weights import cause_weights
-from softsurv.estimators.shared.checks import n_threads
 from softsurv.estimators.shared.exact_tree import PROVEN, SizedTree
 from softsurv.exact.brier.nodes import TreePlan
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
