@@ -30,8 +30,9 @@ def test_a_time_limit_keeps_the_best_so_far(objective, make_rows):
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
 def test_ctrl_c_keeps_the_best_so_far(make_rows, monkeypatch):
     X, y = make_rows(300)
-    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    tree, best = OptimalSurvivalTree(max_depth=7, thresholds="all", time_limit=300.0), optimal_module.RelativeRiskSearch.best
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    tree = OptimalSurvivalTree(max_depth=7, thresholds="all", time_limit=300.0)
+    best = optimal_module.RelativeRiskSearch.best
 
     def heard(self, *given):
         timer.start()  # not before the search begins: a busy machine may take long until then
