@@ -75,7 +75,7 @@ def need_compiler() -> None:
     NoCompilerError
         If the user switched it off.
     """
-    if config.DISABLE_JIT:
+    if getattr(config, "DISABLE_JIT", 0):  # numba makes its settings at run time
         raise NoCompilerError(
             "NUMBA_DISABLE_JIT switches numba's compiler off, and no tree is fitted without it; "
             "unset this environment variable, or set it to 0, and start Python again"
