@@ -39,6 +39,10 @@ class ConcurrentFitError(SoftsurvError, RuntimeError):
     """One object is fitted in two threads at once; the message says what to fit instead."""
 
 
+class NoCompilerError(SoftsurvError, RuntimeError):
+    """The compiler of numba is switched off; the message says how to switch it on."""
+
+
 class ModelFileError(SoftsurvError, ValueError):
     """A saved model is damaged, incomplete, or written by a newer version."""
 

@@ -10,8 +10,11 @@ from typing import Any
 
 import numba
 from numba import extending
+from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
+
+from softsurv.errors import NoCompilerError
 
 logger = logging.getLogger("softsurv")
 
@@ -49,6 +52,7 @@ def kept_as(digest: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:
+        need_compiler()
         function.__qualname__ = f"{function.__name__}_{digest}"
         return njit(cache=True, **options)(function)
 
@@ -61,6 +65,21 @@ def digest_of(files: Iterable[Path]) -> str:
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:10]
+
+
+def need_compiler() -> None:
+    """Check that numba compiles. Without it a fit would end deep inside numba: its pointers are none of Python's.
+
+    Raises
+    ------
+    NoCompilerError
+        If the user switched it off.
+    """
+    if getattr(config, "DISABLE_JIT", 0):  # numba makes its settings at run time
+        raise NoCompilerError(
+            "NUMBA_DISABLE_JIT switches numba's compiler off, and no tree is fitted without it; "
+            "unset this environment variable, or set it to 0, and start Python again"
+        )
 
 
 class KernelCache(FunctionCache):

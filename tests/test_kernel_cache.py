@@ -7,12 +7,19 @@ import importlib.util
 import logging
 import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from numba import types
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 
 from softsurv import kernel_cache
+from softsurv.errors import NoCompilerError
+from softsurv.exact import entries
+from softsurv.exact.entries import entry, make_ready
+from softsurv.loops import FLOAT, Loop
 
 SOURCE = """
 from softsurv.kernel_cache import njit
@@ -25,8 +32,10 @@ def double(x):
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    """A file with a compiled function, and nothing said yet."""
+    """A file with a compiled function, which is kept beside it, and nothing said yet."""
     monkeypatch.setattr(kernel_cache, "_said", set())
+    for setting in ("CACHE_DIR", "CACHE_LOCATOR_CLASSES"):  # the user's environment may name another folder
+        monkeypatch.setattr(f"numba.core.config.{setting}", "", raising=False)
     path = tmp_path / "functions.py"
     path.write_text(SOURCE)
     return path
@@ -128,3 +137,40 @@ def test_without_machine_code_nothing_is_kept_and_the_cache_is_not_damaged(sourc
         assert load(source)(3) == 6
     assert not caplog.messages
     assert not cached(source)
+
+
+SWITCHED_OFF = """
+import numpy as np, pandas as pd
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.errors import NoCompilerError
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 2)), pd.DataFrame({"event": rng.random(60) < 0.7, "time": rng.exponential(size=60)})
+for tree in (OptimalSurvivalTree(max_depth=2), SoftSurvivalTree(depth=1)):
+    try:
+        tree.fit(X, y)
+    except NoCompilerError as error:
+        print(error)
+"""
+
+
+def test_without_numbas_compiler_a_fit_says_in_one_sentence_how_to_switch_it_on():
+    done = subprocess.run(
+        [sys.executable, "-c", SWITCHED_OFF], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1], env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    said = done.stdout.splitlines()
+    assert len(said) == 2
+    assert set(said) == {
+        "NUMBA_DISABLE_JIT switches numba's compiler off, and no tree is fitted without it; "
+        "unset this environment variable, or set it to 0, and start Python again"
+    }
+    assert not done.stderr
+
+
+def test_without_numbas_compiler_no_second_process_starts_and_nothing_is_said(monkeypatch, caplog):
+    monkeypatch.setattr("numba.core.config.DISABLE_JIT", 1)
+    monkeypatch.setattr(entries, "Helper", None)
+    for one in (entry(float, returns=float)(abs), Loop(len, (FLOAT,), str)):
+        with pytest.raises(NoCompilerError, match="unset this environment variable"):
+            make_ready([one, one], "a test")
+    assert not caplog.messages

@@ -18,6 +18,7 @@ ROWS = [
         "numerics",
         "roots",
         "stopping",
+        "cores",
         "files",
         "kernel_cache",
         "kernel_parts",
@@ -40,6 +41,7 @@ NEIGHBOURS = {
     ("nonparametric", "greenwood"),  # the variance of Kaplan-Meier
     ("stopping", "results"),  # why to stop is a Status
     ("numerics", "clamps"),
+    ("kernel_cache", "errors"),
     ("kernel_parts", "kernel_cache"),
     ("loops", "kernel_cache"),
     ("cli", "commands"),

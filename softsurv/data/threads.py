@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Lock
 from typing import Any, TypeVar
+
+from softsurv.cores import n_cores
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -27,10 +28,7 @@ PART_ROWS = 1 << 17
 
 def threads_for(cells: int) -> int:
     """Threads for a table of so many cells: one for each core if it is large."""
-    if cells < MANY_CELLS:
-        return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_THREADS)
+    return 1 if cells < MANY_CELLS else min(n_cores(), MOST_THREADS)
 
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part], threads: int) -> list[Result]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from softsurv.cores import n_threads
 from softsurv.data.in_time import look_before_fitting
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.arguments import understands
-from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, whole
+from softsurv.estimators.shared.checks import jobs, number, one_of, whole
 from softsurv.estimators.shared.exact_tree import Proven, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names

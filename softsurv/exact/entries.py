@@ -10,7 +10,6 @@ import logging
 import math
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -25,8 +24,9 @@ from numba.core.ccallback import CFunc
 from softsurv.exact.helper import Helper
 from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
 from softsurv.exact.kernels.views import Packed, start_of, view_of
+from softsurv.exact.one_compiler import ONE_COMPILES
 from softsurv.exact.resolved import resolved_once
-from softsurv.kernel_cache import holds, open_cache
+from softsurv.kernel_cache import holds, need_compiler, open_cache
 from softsurv.stopping import StopSignal, heard_at_once, interrupt_if_heard
 
 logger = logging.getLogger("softsurv")
@@ -40,9 +40,6 @@ ADDRESS = LONG = int
 """Arguments that are whole numbers: the address of an array's first element, a count."""
 
 NUMBERS: dict[Any, Any] = {int: types.int64, float: types.float64, np.uint64: types.uint64}
-
-_one_compiles = threading.Lock()
-"""Held while entries are compiled: another thread waits for them, and does not compile them again."""
 
 IN_C: dict[Any, Any] = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
 
@@ -96,6 +93,7 @@ class Entry:
     def _cache(self) -> Any:
         # Numba compiles again when the file of a function changes, but not when a function that it calls changes. So
         # the name on disk holds a digest of all files, and the module's name: modules of one template share a file.
+        need_compiler()
         module = self.function.__module__.rpartition(".")[2]
         self.function.__qualname__ = f"{self.function.__name__}_{module}_{self._digest()}"
         return open_cache(self.function)
@@ -198,7 +196,7 @@ def make_ready(
     if all(one.is_ready for one in entries):
         return
     clock = stop.paused() if stop is not None else nullcontext()
-    with heard_at_once(), clock, _one_compiles, without_garbage_collection():
+    with heard_at_once(), clock, ONE_COMPILES, without_garbage_collection():
         waiting = [one for one in entries if not one.is_ready]
         missing = [one for one in waiting if not one.is_on_disk]
         for one in waiting:

@@ -24,6 +24,7 @@ from typing import IO, TypeVar
 
 from numba.core import config
 
+from softsurv.cores import n_cores
 from softsurv.exact.jit import without_garbage_collection
 from softsurv.exact.resolved import resolved_once
 
@@ -128,10 +129,9 @@ class Helper:
 
 def may_help() -> bool:
     """Whether a helper may be started: there are two cores, Python is a plain one, and this is no worker of a pool."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     plain = Path(sys.executable or "").name.lower().startswith("python") and not getattr(sys, "frozen", False)
     worker = multiprocessing.parent_process() is not None or multiprocessing.current_process().name != "MainProcess"
-    return cores > 1 and plain and not worker
+    return plain and not worker and n_cores() > 1
 
 
 def main() -> None:

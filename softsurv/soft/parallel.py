@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import torch
 
+from softsurv.cores import n_cores
 from softsurv.stopping import StopSignal
 
 Part = TypeVar("Part")
@@ -75,13 +76,18 @@ def keep_memory() -> None:
     torch.empty(30_000_000, dtype=torch.uint8)
 
 
+def workers_of_torch() -> int:
+    """Threads of torch, but no more than there are cores for this process: torch knows no quota of a container."""
+    return min(torch.get_num_threads(), n_cores())
+
+
 @contextmanager
 def one_core_each() -> Iterator[int]:
-    """While open, torch uses one core for each operation; yields the number of cores it had, for `map_parts`."""
-    threads = torch.get_num_threads()
+    """While open, torch uses one core for each operation; yields the number of `workers_of_torch`, for `map_parts`."""
+    threads, workers = torch.get_num_threads(), workers_of_torch()
     torch.set_num_threads(1)
     try:
-        yield threads
+        yield workers
     finally:
         torch.set_num_threads(threads)
 

@@ -17,6 +17,7 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from softsurv.cores import n_threads
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
@@ -187,7 +188,7 @@ def _open(plan: StudyPlan) -> optuna.Study:
 
 def _run(plan: StudyPlan, study_: optuna.Study, n_jobs: int | None, progress: bool) -> None:
     """The plan's trials, in this process or in several."""
-    n_workers = joblib.effective_n_jobs(n_jobs)
+    n_workers = n_threads(n_jobs)
     remaining = plan.n_trials - count_done(study_)
     if remaining <= 0:
         logger.info("the study %r has its %d trials already", plan.name, plan.n_trials)

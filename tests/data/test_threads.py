@@ -11,13 +11,9 @@ from softsurv.data.threads import MANY_CELLS, MOST_THREADS, cell_parts, in_threa
 
 def test_small_tables_have_no_threads_and_large_ones_as_many_as_there_are_cores(monkeypatch):
     assert threads_for(MANY_CELLS - 1) == 1
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda process: range(3), raising=False)
-    assert threads_for(MANY_CELLS) == 3
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda process: range(64), raising=False)
-    assert threads_for(MANY_CELLS) == MOST_THREADS
-    monkeypatch.delattr(threads.os, "sched_getaffinity")
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: None)
-    assert threads_for(MANY_CELLS) == 1
+    for cores, expected in ((1, 1), (3, 3), (64, MOST_THREADS)):
+        monkeypatch.setattr(threads, "n_cores", lambda cores=cores: cores)
+        assert threads_for(MANY_CELLS) == expected
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -123,14 +123,14 @@ def is_alive(pid):
 
 
 def test_workers_one_core_and_other_programs_start_no_helper(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(helping, "n_cores", lambda: 2)
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: None)
     assert may_help() == (multiprocessing.current_process().name == "MainProcess")
     with monkeypatch.context() as patch:
         patch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
         assert not may_help()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+        patch.setattr(helping, "n_cores", lambda: 1)
         assert not may_help()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "/opt/program")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.cores import n_threads
 from softsurv.estimators.optimal.parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
 from softsurv.estimators.optimal.rows import Rows, baseline_of, exposure
 from softsurv.estimators.optimal.shrinkage import node_rows, with_risk
 from softsurv.estimators.shared.cause_weights import cause_weights
-from softsurv.estimators.shared.checks import n_threads
 from softsurv.estimators.shared.exact_tree import SizedTree
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives import relative_risk

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from softsurv.cores import n_threads
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.checks import flag, jobs, n_threads, number, whole
+from softsurv.estimators.shared.checks import flag, jobs, number, whole
 from softsurv.exact.memory import Room
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.stopping import StopSignal

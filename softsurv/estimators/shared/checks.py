@@ -107,13 +107,6 @@ def grid_of(times: ArrayLike) -> FloatArray:
     return grid
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` asks for, as scikit-learn reads it."""
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))
-
-
 def say_beyond(times: Iterable[float], last: float, by: str | None = None) -> None:
     """Warn of a prediction at times when no training row was under observation any more.
 

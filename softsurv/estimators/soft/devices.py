@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from softsurv.errors import InvalidParameterError
-from softsurv.soft.parallel import Machine
+from softsurv.soft.parallel import Machine, workers_of_torch
 from softsurv.soft.recipe import Recipe
 
 TREE_ROWS_A_CORE = 7_000
@@ -33,7 +33,7 @@ def choose_device(device: str, tree_rows: float = math.inf, cores: int | None = 
         Of the processor; as many as torch uses by default.
     """
     if device == "auto":
-        pays = tree_rows > TREE_ROWS_A_CORE * (torch.get_num_threads() if cores is None else cores)
+        pays = tree_rows > TREE_ROWS_A_CORE * (workers_of_torch() if cores is None else cores)
         return torch.device("cuda" if pays and torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pandas as pd
@@ -248,9 +249,19 @@ def test_nothing_said_of_the_size_means_that_it_is_chosen(make_rows):
         assert plain.shrinkage_ == 10.0
 
 
-def test_a_time_limit_holds_for_the_choice_too(rows):
+def test_a_time_limit_holds_for_the_choice_too(rows, monkeypatch):
+    """The clock runs out at trees of depth three, however fast the machine is."""
+    path, passed, now = RelativeRiskSearch.path, [0.0], time.monotonic
+
+    def slow(self, depth, leaves, seconds):
+        passed[0] += 1000.0 if depth == 3 else 0.0
+        return path(self, depth, leaves, seconds)
+
+    monkeypatch.setattr(RelativeRiskSearch, "path", slow)
+    monkeypatch.setattr(time, "monotonic", lambda: now() + passed[0])
     with pytest.warns(ConvergenceWarning, match="cross-validation ended at its time limit"):
-        tree = OptimalSurvivalTree(max_depth=6, thresholds="all", tune="cv", time_limit=1.0).fit(*rows)
+        tree = OptimalSurvivalTree(max_depth=6, thresholds="all", tune="cv", time_limit=1000.0).fit(*rows)
+    assert tree.selection_["max_depth"].max() == 2
     assert tree.report_.details["selection"] == "time_limit"
     said = f"Cross-validation ended at its time limit with {len(tree.selection_)} sizes compared: another size may be"
     assert said in tree.export_text()

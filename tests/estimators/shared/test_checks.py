@@ -5,7 +5,7 @@ import pytest
 
 from softsurv import OptimalClassificationTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.shared.checks import grid_of, jobs, n_threads, number, one_of, rows_for_a_leaf, share, whole
+from softsurv.estimators.shared.checks import grid_of, jobs, number, one_of, rows_for_a_leaf, share, whole
 
 
 def test_numbers_of_any_library_pass():
@@ -17,7 +17,6 @@ def test_numbers_of_any_library_pass():
     jobs(-1)
     rows_for_a_leaf(5, 5)
     one_of("leaf", None, (None, "km"))
-    assert n_threads(1) == 1
 
 
 @pytest.mark.parametrize(

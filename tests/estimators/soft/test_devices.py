@@ -9,6 +9,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.soft import devices
 from softsurv.estimators.soft.devices import TREE_ROWS_A_CORE, choose_device, device_of_worker
 from softsurv.estimators.soft.parameters import SoftParameters
+from softsurv.soft.parallel import workers_of_torch
 from softsurv.tune import study
 
 
@@ -22,7 +23,7 @@ def test_auto_takes_a_device_where_it_pays(with_cuda):
     assert choose_device("auto").type == "cuda"
     assert choose_device("auto", 2 * TREE_ROWS_A_CORE, cores=2).type == "cpu"
     assert choose_device("auto", 2 * TREE_ROWS_A_CORE + 1, cores=2).type == "cuda"
-    assert choose_device("auto", TREE_ROWS_A_CORE * torch.get_num_threads()).type == "cpu"
+    assert choose_device("auto", TREE_ROWS_A_CORE * workers_of_torch()).type == "cpu"
     assert choose_device("cuda:1", 1).index == 1  # as asked
 
 

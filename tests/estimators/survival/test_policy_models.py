@@ -93,7 +93,8 @@ def test_of_many_times_some_are_taken_with_equal_shares_of_events(monkeypatch):
     assert np.diff(np.searchsorted(np.sort(times), grid)).tolist() == [100] * 10
 
 
-def test_survival_is_predicted_at_fewer_times_where_scores_would_take_too_long(rows):
+def test_survival_is_predicted_at_fewer_times_where_scores_would_take_too_long(rows, monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
     none, long, short = StopSignal(), StopSignal(60.0), StopSignal(1.0)
     assert times_in_time(120_000, 2, none) == (MOST_TIMES, 0.0)
     assert times_in_time(50_000, 2, long) == (MOST_TIMES, pytest.approx(MOST_TIMES * 200_000 / 4e7))

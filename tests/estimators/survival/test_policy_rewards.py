@@ -72,7 +72,8 @@ def test_small_propensities_are_raised_with_a_warning():
     assert (raised_to_overlap(chance, 0.0) > 0).all()  # no score is divided by 0, and nothing is said
 
 
-def test_times_are_as_many_as_a_quarter_of_the_limit_allows():
+def test_times_are_as_many_as_a_quarter_of_the_limit_allows(monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
     assert times_in_time(10**7, 2, StopSignal(None)) == (MOST_TIMES, 0.0)
     many, seconds = times_in_time(10**5, 2, StopSignal(60.0))
     few, at_most = times_in_time(10**7, 2, StopSignal(20.0))

@@ -1,5 +1,6 @@
 """The tree of largest AUC against enumeration and scikit-learn."""
 
+import time
 from itertools import pairwise
 
 import fuzz_exact
@@ -113,10 +114,10 @@ def test_time_limit_holds_while_subsets_are_opened(seconds):
     """Opening the subsets of a deep tree takes minutes here; a good tree is there from the start."""
     columns, label, _ = tiny(2, n=600, splits=40)
     search = error_search(columns, label, 5)
-    clock = StopSignal(seconds)
-    result = AucSearch(search).solve(clock)
+    begin = time.process_time()  # other work on the machine takes none of it
+    result = AucSearch(search).solve(StopSignal(seconds))
     assert result.status == Status.TIME_LIMIT
-    assert clock.seconds < seconds + 30
+    assert time.process_time() - begin < seconds + 30
     assert result.bound <= result.loss < 0.4
     assert len(result.tree.label) == 4 or seconds > 0
 

@@ -68,15 +68,17 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     import os
     import signal
     import threading
+    import time
 
     columns, label, rng = tiny(7, n=600, splits=60)
     group = rng.integers(0, 2, len(label))
     search = fair_search(*coded(columns), label, group, KINDS[0], 0.0, 4)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    with StopSignal(30.0) as clock:
+    begin = time.process_time()  # other work on the machine takes none of it
+    with StopSignal(300.0) as clock:
         timer.start()
         state = constrained_optimum(search, clock, unit=1.0)
     assert state.status == Status.INTERRUPTED
-    assert clock.seconds < 10
+    assert time.process_time() - begin < 10
     assert state.bound <= state.value
     np.testing.assert_allclose(search.value(state.tree), state.v)
