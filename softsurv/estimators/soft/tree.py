@@ -11,6 +11,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
 from softsurv.stopping import StopSignal
@@ -172,6 +173,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     choice_rows: int | str | None = "auto"
 
     # -- fitting -------------------------------------------------------------------------------------------------
+    @one_fit_at_a_time
     def fit(
         self,
         X: Any,
