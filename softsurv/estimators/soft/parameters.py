@@ -89,6 +89,8 @@ class SoftParameters:
         if self.depth is not None:
             check_depth(self.depth)
         _ = self.families
+        for name in ("fairness", "l1"):  # which decide whether there are rules
+            number(name, getattr(self, name), 0.0)
         if self.max_terms not in (None, "auto"):
             whole("max_terms", self.max_terms, 1)
             self._check_rules()
@@ -116,8 +118,6 @@ class SoftParameters:
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
                 number(name, getattr(self, name), 0.0)
-        for name in ("fairness", "l1"):
-            number(name, getattr(self, name), 0.0)
         if self.random_state is not None:
             whole("random_state", self.random_state, 0)
         choose_device(self.device)

@@ -31,6 +31,8 @@ SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
         ({"routing_l2": "much"}, "routing_l2 must be a finite number >= 0, got 'much'"),
         ({"l1": np.nan}, "l1 must be a finite number >= 0, got nan"),
         ({"fairness": -0.1}, "fairness must be a finite number >= 0"),
+        ({"max_terms": 2, "fairness": None}, "fairness must be a finite number >= 0, got None"),
+        ({"slope_shrinkage": 1.0, "l1": "little"}, "l1 must be a finite number >= 0, got 'little'"),
         ({"time_limit": -5}, "time_limit must be a finite number >= 0, got -5"),
         ({"device": None}, 'device must be "auto", "cpu" or "cuda", got None'),
         ({"device": "meta"}, "got 'meta', which holds no numbers"),
