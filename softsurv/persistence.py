@@ -36,6 +36,10 @@ MAX_BYTES = 1 << 32
 _MAY_BE_INFINITE = ("median", "leaves.predicted", ".times.", ".values.")
 """Parts of the names of arrays that may hold infinities: medians that are not reached, and curves."""
 
+_TAGS = ({"float"}, {"pairs"})
+"""Keys of what stands in JSON for other values. A mapping that has such a key alone, as that of a table's only column
+of this name has, is written as pairs."""
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -226,7 +230,7 @@ def _checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """JSON values: numpy scalars unpacked, infinities and nan as tagged text, mappings of numbers as tagged pairs."""
     if isinstance(value, Mapping):
-        if any(not isinstance(k, str) for k in value):
+        if any(not isinstance(k, str) for k in value) or set(value) in _TAGS:
             return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

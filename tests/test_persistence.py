@@ -124,6 +124,13 @@ def test_everything_readable_comes_back(tmp_path):
     assert np.array_equal(again.unique_times_, model.unique_times_)
 
 
+def test_the_only_column_may_be_called_pairs(tmp_path):
+    X, y = make_rows()
+    model = SoftSurvivalTree(**QUICK).fit(X[["age"]].set_axis(["pairs"], axis=1), y)
+    model.save(tmp_path)
+    assert load_model(tmp_path).ranges_ == model.ranges_ == {"pairs": (X["age"].min(), X["age"].max())}
+
+
 def test_the_table_of_a_selection_comes_back(tmp_path):
     model = fitted(shrinkage=None, depth=1)
     model.save(tmp_path)

@@ -135,5 +135,6 @@ def _parameters(model: Any) -> dict[str, Any]:
             parameters[name] = default
     leaf = parameters.get("leaf")
     if leaf is not None and not isinstance(leaf, str):
-        parameters["leaf"] = leaf.name
+        settings = {name: value for name, value in leaf.settings().items() if name in parameters}
+        parameters |= {"leaf": leaf.name} | settings
     return parameters

@@ -32,6 +32,7 @@ from softsurv.estimators.soft.training import warn_of_the_last_sweep, warn_of_wh
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.estimators.soft.warm_up import ready
 from softsurv.estimators.stream_reading import CountedChunks, in_all
+from softsurv.hazards.base import LeafFamily
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
 from softsurv.soft.fit import build_tree
@@ -288,7 +289,10 @@ def _check_outcomes(time: FloatArray, event: BoolArray) -> None:
 def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str, Any]:
     """What a checkpoint must agree with."""
     passing = ("device", "progress", "time_limit", "n_restarts", "preset")
-    parameters = {k: str(v) for k, v in model.get_params(deep=False).items() if k not in passing}
+    given = model.get_params(deep=False)
+    if isinstance(family := given["leaf"], LeafFamily):  # whose repr is an address in memory
+        given["leaf"] = f"{family.name} {family.settings()}"
+    parameters = {k: str(v) for k, v in given.items() if k not in passing}
     return {"parameters": parameters, "rows": axis.n, "fingerprint": fingerprint}
 
 

@@ -15,7 +15,7 @@ _REGISTRY: dict[str, Callable[..., LeafFamily]] = {
     for family in (Exponential, Weibull, LogLogistic, LogNormal, Gompertz, SplineHazards, SplineOdds)
 }
 
-__all__ = ["LeafFamily", "family_names", "get_family", "register_family"]
+__all__ = ["LeafFamily", "family_names", "get_family", "register_family", "takes"]
 
 
 def family_names() -> list[str]:
@@ -51,6 +51,11 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
     if unknown:
         raise InvalidParameterError(f"{name} takes no setting {', '.join(sorted(unknown))}; leave it out")
     return _REGISTRY[name](**settings)
+
+
+def takes(name: str | LeafFamily, setting: str) -> bool:
+    """Whether the leaf family of this name has a constructor argument."""
+    return isinstance(name, str) and name in _REGISTRY and setting in signature(_REGISTRY[name]).parameters
 
 
 def register_family(factory: Callable[..., LeafFamily]) -> Callable[..., LeafFamily]:

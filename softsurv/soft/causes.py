@@ -29,6 +29,10 @@ from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hard_reach
 from softsurv.trees.topology import level_slice
 
+LITTLE = 0.1
+"""Leaves of causes with a factor below this are fitted once more, given the routing. Joint training ends by the sum
+over all causes: the leaves of such a cause have hardly left their start by then."""
+
 
 def make_problem_of_causes(
     data: SurvivalData, family: LeafFamily, counts: Sequence[float] | None = None, **how: object
@@ -119,14 +123,15 @@ def fit_uncounted_leaves(
     settings: Inner,
     budget: StopSignal | None = None,
 ) -> Tensor:
-    """The leaves with the hazards of the causes whose factor is 0 fitted too, given the trained routing.
+    """The leaves with the hazards of the causes whose factor is 0, or :data:`LITTLE`, fitted given the trained routing.
 
-    A parameter that is exactly 0 was taken out by a group lasso and stays so.
+    A parameter that is exactly 0 was taken out by a group lasso and stays so. With fairness every factor is above 0,
+    and the penalty holds all causes together: their leaves stay.
     """
     counts = objective.problem.counts
-    if all(counts) or len(counts) == 1:
+    if min(counts) >= LITTLE or len(counts) == 1 or objective.fairness is not None:
         return leaves
-    uncounted = torch.tensor([count == 0 for count in counts], device=leaves.device)
+    uncounted = torch.tensor([count < LITTLE for count in counts], device=leaves.device)
     moves = uncounted.repeat_interleave(leaves.shape[-1] // len(counts)) & (leaves != 0)
     alike = with_others(*(replace(one, count=1.0) for one in objective.problem.of_causes))
     whole = objective_of(alike, objective.depth, objective.penalties)

@@ -118,7 +118,8 @@ class GroupFairness:
         value, by_survival = pairwise_distance(mixture, in_group, weight, self.step)
         n_in = (in_group * weight).sum(1)
         n_out = ((1 - in_group) * weight).sum(1)
-        scale = self.rho / (n_in * n_out).clamp(min=1e-300)
+        pairs = n_in * n_out  # none where a fold lacks one of the groups
+        scale = torch.where(pairs > 0, self.rho / torch.where(pairs > 0, pairs, 1.0), 0.0)
         by_survival = by_survival * scale[:, None, None]
         leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
         _, gaps = subtree_costs(sides, leaf_cost, hard_levels)

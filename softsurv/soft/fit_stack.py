@@ -40,7 +40,7 @@ FAIR = LbfgsSettings(max_iterations=100, ftol=1e-7)
 """How far leaves are fitted with the fairness penalty of what they predict."""
 
 UNCOUNTED = LbfgsSettings(max_iterations=200, ftol=1e-9)
-"""How far the leaves of causes that do not count are fitted, given the routing."""
+"""How far the leaves of causes that do not count, or hardly, are fitted, given the routing."""
 
 FIRST_LEAVES = LbfgsSettings(max_iterations=10)
 """How far the leaves are fitted to a start's routing before training."""

@@ -58,10 +58,12 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
         Where there are causes: the folds and problems of the trial.
     grid : Grid
 
-    Notes ----- The settings are those that the grid has for trees, or for one leaf. Of those within two standard errors
-    of the cause's best the one with the ridge nearest to the usual one is taken; of several the one whose leaves share
-    their slopes, then the one with the strongest shrinkage. A cause may also have the same hazard in all leaves, except
-    for the cause that gains most by the rules.
+    Notes
+    -----
+    The settings are those that the grid has for trees, or for one leaf. Of those within two standard errors of the
+    cause's best the one with the ridge nearest to the usual one is taken; of several the one whose leaves share their
+    slopes, then the one with the strongest shrinkage. A cause may also have the same hazard in all leaves, except for
+    the cause that gains most by the rules.
     """
     candidate = chosen.candidate
     own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)

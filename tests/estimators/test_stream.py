@@ -9,6 +9,7 @@ from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.chunks import Table
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
+from softsurv.hazards import get_family
 from softsurv.metrics import harrell_c
 
 SETTINGS = {"depth": 0, "leaf": "weibull", "max_terms": None, "l2": 1.0, "device": "cpu"}
@@ -167,3 +168,18 @@ def test_wrong_arguments_are_told_before_reading(wrong, sentence, table):
     given = {"model": SoftSurvivalTree(**SETTINGS), "table": table} | wrong
     with pytest.raises(InvalidParameterError, match=sentence):
         fit_stream(given.pop("model"), given.pop("table"), **given)
+
+
+def test_a_leaf_family_given_as_an_object_goes_on_from_a_checkpoint(table, tmp_path):
+    """It is known by its name and settings: another object of the same family is the same job."""
+
+    def fit(n_knots, **how):
+        leaf = get_family("spline_ph", n_knots=n_knots)
+        tree = SoftSurvivalTree(**(SETTINGS | {"leaf": leaf}))
+        return fit_stream(tree, table, checkpoint=tmp_path / "job", **how)
+
+    first = fit(1).report_
+    again = fit(1).report_
+    assert (again.trace, again.objective) == (first.trace, first.objective)
+    with pytest.raises(InvalidParameterError, match="is of a job with parameters"):
+        fit(2)

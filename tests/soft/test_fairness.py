@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from softsurv import SoftSurvivalTree
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.hazards import family_names
+from softsurv.hazards import family_names, get_family
 from softsurv.soft.fairness import fairness_of, pairwise_distance, trapezoid_weights
+from softsurv.soft.problem import make_problem
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -97,6 +98,16 @@ def test_held_out_rows_do_not_count(tools):
     after = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, *parameters, 0)
     for a, b in zip(before, after, strict=True):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_fold_that_lacks_a_group_costs_nothing(tools, dtype):
+    data = grouped(tools)
+    mask = (data.group == 0)[None].double()
+    problem = make_problem(data, get_family("weibull"), weight=mask, dtype=dtype)
+    routing, leaves = (part.to(dtype) for part in tools.random_parameters(tools.make_objective(data)))
+    for part in fairness_of(data, problem, 1.0).value_and_gradient(problem, routing, leaves, 0):
+        assert (part == 0).all()
 
 
 def test_groups_that_are_treated_alike_cost_nothing(tools):

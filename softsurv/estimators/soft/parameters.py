@@ -14,7 +14,7 @@ from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.estimators.shared.checks import flag, number, one_of, whole
 from softsurv.estimators.soft.devices import choose_device, torch_dtype
 from softsurv.estimators.soft.hard_start import check_start
-from softsurv.hazards import get_family
+from softsurv.hazards import get_family, takes
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft import paper
 from softsurv.soft.nodec import NodecSettings
@@ -89,6 +89,8 @@ class SoftParameters:
         if self.depth is not None:
             check_depth(self.depth)
         _ = self.families
+        for name in ("fairness", "l1"):  # which decide whether there are rules
+            number(name, getattr(self, name), 0.0)
         if self.max_terms not in (None, "auto"):
             whole("max_terms", self.max_terms, 1)
             self._check_rules()
@@ -116,8 +118,6 @@ class SoftParameters:
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
                 number(name, getattr(self, name), 0.0)
-        for name in ("fairness", "l1"):
-            number(name, getattr(self, name), 0.0)
         if self.random_state is not None:
             whole("random_state", self.random_state, 0)
         choose_device(self.device)
@@ -132,9 +132,7 @@ class SoftParameters:
     def families(self) -> tuple[LeafFamily, ...]:
         """The survival models of the leaves to choose from, the usual one first."""
         names = FAMILIES if isinstance(self.leaf, str) and self.leaf == "auto" else (self.leaf,)
-        return tuple(
-            get_family(leaf, **({"n_knots": self.n_knots} if str(leaf).startswith("spline") else {})) for leaf in names
-        )
+        return tuple(get_family(leaf, **({"n_knots": self.n_knots} if _has_knots(leaf) else {})) for leaf in names)
 
     def families_of(self, n_causes: int) -> tuple[LeafFamily, ...]:
         """The same families; with several causes `USUAL_OF_CAUSES` comes first."""
@@ -319,3 +317,8 @@ class SoftParameters:
         if self.init in ("random", "kmeans"):
             return (self.init,) * self.n_restarts
         return ("logrank",) + ("random",) * (self.n_restarts - 1)
+
+
+def _has_knots(leaf: str | LeafFamily) -> bool:
+    """Whether a leaf family is a spline by name. A user's own family may have such a name and no knots."""
+    return str(leaf).startswith("spline") and takes(leaf, "n_knots")

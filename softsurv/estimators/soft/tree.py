@@ -11,6 +11,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
 from softsurv.stopping import StopSignal
@@ -39,7 +40,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
         Weibull, log-normal and both splines. Log-logistic is kept unless another one is clearly better; with competing
-        causes Weibull is, for each cause. Dense splits take log-logistic without a choice.
+        causes Weibull is, for each cause. Dense splits, and ``depth=0`` with ``l2`` given and one kind of event, take
+        log-logistic without a choice.
     max_terms : int, None or "auto"
         Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
         3, but dense splits where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
@@ -172,6 +174,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     choice_rows: int | str | None = "auto"
 
     # -- fitting -------------------------------------------------------------------------------------------------
+    @one_fit_at_a_time
     def fit(
         self,
         X: Any,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from softsurv import OptimalClassificationTree, OptimalRegressionTree, OptimalSurvivalTree
+from softsurv import OptimalClassificationTree, OptimalRegressionTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import ConcurrentFitError
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 
@@ -113,3 +113,23 @@ def test_a_fit_that_fails_gives_the_object_free():
         slow.fail()
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(slow.fit).result() == "inner"
+
+
+def test_a_soft_tree_is_fitted_by_one_thread_at_a_time(monkeypatch):
+    """Attributes are set before and after training: those of two fits would be mixed."""
+    slow, read = Slow(), SoftSurvivalTree._read
+
+    def waiting(self, *rows, **columns):
+        slow.inside.set()
+        slow.go_on.wait(10)
+        return read(self, *rows, **columns)
+
+    monkeypatch.setattr(SoftSurvivalTree, "_read", waiting)
+    model = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=None, l2=1.0, shrinkage=1.0, routing_l2=1.0)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(model.fit, X, SURVIVAL)
+        slow.inside.wait(10)
+        with pytest.raises(ConcurrentFitError, match="this SoftSurvivalTree is being fitted in another thread"):
+            model.fit(X[:, :2], SURVIVAL)
+        slow.go_on.set()
+        assert first.result().n_features_in_ == 4

@@ -114,14 +114,15 @@ def test_a_tree_of_the_cause_of_interest_routes_as_a_tree_of_it_alone(how):
 
 
 @pytest.mark.filterwarnings("ignore:the fit took all its")
-def test_leaves_of_a_cause_that_does_not_count_are_at_their_optimum():
+@pytest.mark.parametrize("weights", ["seal", {"seal": 1.0, "motor": 1e-3}], ids=str)
+def test_leaves_of_a_cause_that_hardly_counts_are_at_their_optimum(weights):
     """Given the routing, no step of the other cause's leaves lowers its penalised loss."""
     from softsurv.soft.objective import Objective
     from softsurv.soft.penalties import tree_penalties
     from softsurv.soft.problem import make_problem
 
     data = rows_of(300)
-    tree = SoftSurvivalTree(**SETTINGS[0], cause_weights="seal").fit(data)
+    tree = SoftSurvivalTree(**SETTINGS[0], cause_weights=weights).fit(data)
     motor = tree.cause_trees_[tree.cause_names_.index("motor")]
     encoded = data.with_features(tree.preprocessor_.transform(data.X)).of_cause("motor")
     problem = make_problem(encoded, motor.family)

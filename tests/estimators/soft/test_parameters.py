@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import SoftSurvivalTree, hazards
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.hazards.parametric import Weibull
 
 FIXED = {"l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}
 SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
@@ -31,6 +32,8 @@ SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
         ({"routing_l2": "much"}, "routing_l2 must be a finite number >= 0, got 'much'"),
         ({"l1": np.nan}, "l1 must be a finite number >= 0, got nan"),
         ({"fairness": -0.1}, "fairness must be a finite number >= 0"),
+        ({"max_terms": 2, "fairness": None}, "fairness must be a finite number >= 0, got None"),
+        ({"slope_shrinkage": 1.0, "l1": "little"}, "l1 must be a finite number >= 0, got 'little'"),
         ({"time_limit": -5}, "time_limit must be a finite number >= 0, got -5"),
         ({"device": None}, 'device must be "auto", "cpu" or "cuda", got None'),
         ({"device": "meta"}, "got 'meta', which holds no numbers"),
@@ -83,6 +86,13 @@ def test_wrong_data(rows, change, sentence):
 def test_a_wrong_choice_of_path(trees, rows, how, sentence):
     with pytest.raises(InvalidParameterError, match=sentence):
         trees().predict(rows[0], **how)
+
+
+def test_a_family_of_ones_own_may_be_called_a_spline(rows, monkeypatch):
+    """It is given no number of knots that it does not take."""
+    monkeypatch.setitem(hazards._REGISTRY, "spline_of_mine", Weibull)
+    mine, weibull = (SoftSurvivalTree(leaf=leaf, **SINGLE).fit(*rows) for leaf in ("spline_of_mine", "weibull"))
+    np.testing.assert_array_equal(mine.predict(rows[0]), weibull.predict(rows[0]))
 
 
 @pytest.mark.parametrize("dense", [{"max_terms": None}, {"routing_l2": 1.0}, {"depth": 4}])
