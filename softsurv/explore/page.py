@@ -23,6 +23,9 @@ ACROSS = 900
 LINE = 24
 """Characters of text that a cell of a table holds in one line."""
 
+NAME = 28
+"""Characters of the longest name of a row that is never broken."""
+
 STYLE = """
 :root{color-scheme:light}
 *{box-sizing:border-box}
@@ -98,13 +101,13 @@ def paragraph(text: str, kind: str = "") -> str:
 def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     """A table with a header row and the index as its first column; text columns are left-aligned."""
     kinds = {str(c): _kind(frame[c]) for c in frame.columns}
-    labels = [escaped(cell(label)) for label in frame.index]
-    first = ' class="name"' if max(map(len, labels), default=0) > LINE else ""  # or it leaves no room for the values
+    labels = [cell(label) for label in frame.index]
+    first = ' class="name"' if max(map(len, labels), default=0) > NAME else ""  # or it leaves no room for the values
     head = "".join(f'<th scope="col"{kind}>{escaped(name)}</th>' for name, kind in kinds.items())
     rows = []
     for label, row in zip(labels, frame.itertuples(index=False), strict=True):
         cells = "".join(f"<td{kind}>{escaped(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
-        rows.append(f'<tr><th scope="row"{first}>{label}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row"{first}>{escaped(label)}</th>{cells}</tr>')
     name = f"<caption><span>{escaped(caption)}</span></caption>" if caption else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption or "table")}"><table>{name}'
