@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its path alone
+from _site_formulas import with_formulas
+from _site_hosts import asked_of_others
 from _site_outputs import with_outputs
 
 if TYPE_CHECKING:
@@ -49,12 +51,12 @@ on_files.mkdocs_priority = 100  # before the plugin that renders notebooks looks
 
 
 def on_post_build(config: Any) -> None:
-    """Refuse a site whose notebooks are files to download, not pages.
+    """Refuse a site whose notebooks are files to download, not pages, and one that loads from other hosts.
 
     Raises
     ------
     RuntimeError
-        If a notebook has no page.
+        If a notebook has no page, or a page loads a script, a style, a font or a picture from another host.
     """
     made = Path(config["site_dir"]) / "notebooks"
     missing = [
@@ -62,6 +64,8 @@ def on_post_build(config: Any) -> None:
     ]
     if missing:
         raise RuntimeError(f"no page was made of the notebooks {', '.join(missing)}; see on_files")
+    if asked := asked_of_others(Path(config["site_dir"])):
+        raise RuntimeError(f"pages load from other hosts: {asked}; put a copy into docs/, or leave it out")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -72,6 +76,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return markdown.replace("](../../docs/", "](../../")
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
     return with_outputs(markdown) if (ROOT / "docs" / page.file.src_uri).is_file() else markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Formulas as MathML."""
+    return with_formulas(html)
 
 
 def reference(page: str) -> str:

@@ -8,7 +8,8 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from _site import REFERENCE, home_of, on_files, on_post_build, reference
+from _site import REFERENCE, home_of, on_files, on_page_content, on_post_build, reference
+from _site_hosts import asked_of_others, loaded_by_page
 
 import softsurv
 
@@ -129,3 +130,74 @@ def test_notebooks_become_pages():
     pages = [file for file in found if file.src_uri.endswith(".ipynb")]
     assert [file.dest_uri.rpartition(".")[2] for file in pages] == ["html"] * len(pages)
     assert pages
+
+
+def markdown_as_the_site_reads_it():
+    config = pytest.importorskip("mkdocs.config", reason="mkdocs is not installed (extra docs)")
+    markdown = pytest.importorskip("markdown")
+    settings = config.load_config(str(ROOT / "mkdocs.yml"))
+    return markdown.Markdown(extensions=settings.markdown_extensions, extension_configs=settings.mdx_configs)
+
+
+def test_every_formula_becomes_mathml():
+    pytest.importorskip("math_core", reason="math-core is not installed (extra docs)")
+    text = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    page = on_page_content(markdown_as_the_site_reads_it().convert(text))
+    formulas = re.findall(r"<math.*?</math>", page, re.DOTALL)
+    assert len(formulas) == len(re.findall(r"\\\(.+?\\\)|\\\[.+?\\\]", text, re.DOTALL)) > 30
+    assert "\\" not in page  # a command that was not read, or a mark of a formula
+    assert sum('display="block"' in formula for formula in formulas) == text.count("\\[\n")
+    words = [re.sub("<[^>]+>", "", formula) for formula in formulas]
+    assert "ci∈{0,1}" in words
+    assert any(word.endswith("+λ#leaves") for word in words)
+
+
+def test_a_formula_that_cannot_be_read_is_an_error():
+    pytest.importorskip("math_core", reason="math-core is not installed (extra docs)")
+    page = '<p>a &lt; b, <span class="arithmatex">\\(a&lt;b\\)</span></p>'
+    assert on_page_content(page).startswith('<p>a &lt; b, <span class="arithmatex"><math>')
+    with pytest.raises(RuntimeError, match=r"the formula .nosuch x cannot be read"):
+        on_page_content('<div class="arithmatex">\\[\\nosuch x\\]</div>')
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        '<script src="https://unpkg.com/a.js"></script>',
+        "<script src=//unpkg.com/a.js></script>",
+        '<link rel="preconnect stylesheet" href="https://fonts.example">',
+        '<img alt="x" src="http://example.org/x.png">',
+        '<p style="background: url(https://example.org/x.png)">x</p>',
+        "<style>@font-face{src:url('//example.org/x.woff')}</style>",
+        '<style>@import "https://example.org/x.css";</style>',
+        '<pre class="mermaid"><code>graph</code></pre>',
+    ],
+)
+def test_what_a_page_loads_from_another_host_is_found(asks):
+    page = f"<html><head></head><body>{asks}</body></html>"
+    assert len(loaded_by_page(page)) == 1
+
+
+def test_links_and_files_of_the_site_are_no_such_thing():
+    assert not loaded_by_page(
+        '<link rel="canonical" href="https://example.org/"><link rel="stylesheet" href="../site.css">'
+        '<script src="assets/a.js"></script><script>var url = "https://example.org/x.js"</script>'
+        '<a href="https://example.org">x</a><img src="data:image/png;base64,AA//"> <p>url(https://example.org)</p>'
+    )
+
+
+def test_a_site_that_loads_from_another_host_is_refused(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    for path in ROOT.glob("notebooks/*.ipynb"):
+        (tmp_path / "notebooks" / f"{path.stem}.html").touch()
+    (tmp_path / "site.css").write_text("@import url(https://example.org/x.css);")
+    assert asked_of_others(tmp_path) == {"site.css": ["https://example.org/x.css"]}
+    with pytest.raises(RuntimeError, match=r"pages load from other hosts: .'site.css'"):
+        on_post_build({"site_dir": str(tmp_path)})
+
+
+def test_the_settings_name_no_other_host():
+    """What the theme and the settings put on every page; ``on_post_build`` looks at the pages themselves."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "//" not in settings
+    assert "font: false" in settings  # or the theme asks for its fonts

@@ -120,7 +120,7 @@ def plot_leaf_effects(
     looks = leaf_looks(tree)
     styles = [looks[leaf] for leaf in view.leaves]
     ranks = [list(looks).index(leaf) for leaf in view.leaves]  # leaves of a like risk have like colours
-    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", styles, ranks)
+    return _dots(table, ax, n_features, f"Effect over the feature's range\n({view.effect})", styles, ranks)
 
 
 def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | None, n_features: int) -> Axes:
@@ -133,7 +133,7 @@ def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | Non
     effects = " / ".join(dict.fromkeys(own.effect for own in shown))
     table = pd.DataFrame(columns, index=list(view.names))
     looks = [series_style(k) for k in range(table.shape[1])]
-    return _dots(table, ax, n_features, f"Effect over the feature's range ({effects})", looks)
+    return _dots(table, ax, n_features, f"Effect over the feature's range\n({effects})", looks)
 
 
 def _dots(

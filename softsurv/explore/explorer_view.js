@@ -15,9 +15,10 @@ const explorer = (model) => {
   const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
   const number = (v) => (v === null || v === undefined ? "missing" : typeof v === "number" ? String(Number(v.toPrecision(4))) : v);
   const share = (p) => (p === null ? "" : p > 0.995 ? "> 0.99" : p.toFixed(2));
+  const isLong = (c) => (String(c).replace(/<[^>]*>/g, "").length > 24 ? ' class="long"' : "");
   const table = (head, body) =>
     `<div class="scroll" tabindex="0"><table><thead><tr>${head.map((h) => `<th scope="col">${escape(h)}</th>`).join("")}</tr></thead>` +
-    `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
+    `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td${isLong(c)}>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
   const beyond = (c) => (typeof c.to !== "number" ? c.to : (c.to > c.from ? "above " : "below ") + number(c.to));
   const rowButton = (k) => `<button type="button" class="link" data-row="${k}">row ${escape(model.labels[k])}</button>`;
 

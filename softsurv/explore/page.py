@@ -23,6 +23,9 @@ ACROSS = 900
 LINE = 24
 """Characters of text that a cell of a table holds in one line."""
 
+NAME = 28
+"""Characters of the longest name of a row that is never broken."""
+
 STYLE = """
 :root{color-scheme:light}
 *{box-sizing:border-box}
@@ -45,6 +48,7 @@ th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;ve
 th:first-child,td:first-child,td.words,th.words{text-align:left}
 td.words{max-width:70ch;min-width:26ch}
 td.text,th.text{text-align:left;white-space:nowrap}
+th.name{min-width:20ch;overflow-wrap:anywhere}
 figure{margin:14px 0}
 figcaption{color:#5f6670;font-size:.88rem;max-width:80ch}
 img{max-width:100%;height:auto}
@@ -97,11 +101,13 @@ def paragraph(text: str, kind: str = "") -> str:
 def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     """A table with a header row and the index as its first column; text columns are left-aligned."""
     kinds = {str(c): _kind(frame[c]) for c in frame.columns}
+    labels = [cell(label) for label in frame.index]
+    first = ' class="name"' if max(map(len, labels), default=0) > NAME else ""  # or it leaves no room for the values
     head = "".join(f'<th scope="col"{kind}>{escaped(name)}</th>' for name, kind in kinds.items())
     rows = []
-    for label, row in zip(frame.index, frame.itertuples(index=False), strict=True):
+    for label, row in zip(labels, frame.itertuples(index=False), strict=True):
         cells = "".join(f"<td{kind}>{escaped(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
-        rows.append(f'<tr><th scope="row">{escaped(cell(label))}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row"{first}>{escaped(label)}</th>{cells}</tr>')
     name = f"<caption><span>{escaped(caption)}</span></caption>" if caption else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption or "table")}"><table>{name}'

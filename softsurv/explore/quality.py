@@ -80,11 +80,21 @@ def calibration_curves(
 ) -> tuple[list[CalibrationCurve], DCalibration]:
     """Calibration at each horizon, and the test over all of time."""
     data = one_row_each(data)
+    survival = tree.predict_survival_function(data.X, times=horizons)
+    return calibration_of(tree, data, horizons, survival, n_bins), d_calibration_of(tree, data)
+
+
+def calibration_of(
+    tree: Any,
+    data: SurvivalData,
+    horizons: FloatArray,  # (H,)
+    survival: FloatArray,  # (N, H) predicted
+    n_bins: int,
+) -> list[CalibrationCurve]:
+    """Calibration of predictions at each horizon, for rows that are one for each subject."""
     known = survival_tree(tree)._outcome(data)
     rows, at_risk = (known["time"], known["event"]), {"weight": subjects(data), "entry": known["entry"]}
-    survival = tree.predict_survival_function(data.X, times=horizons)
-    curves = [calibration_curve(*rows, survival[:, k], float(h), n_bins, **at_risk) for k, h in enumerate(horizons)]
-    return curves, d_calibration_of(tree, data)
+    return [calibration_curve(*rows, survival[:, k], float(h), n_bins, **at_risk) for k, h in enumerate(horizons)]
 
 
 def d_calibration_of(tree: Any, data: SurvivalData, n_bins: int = 10) -> DCalibration:

@@ -11,7 +11,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.explore.curves import interval_censored, leaf_kaplan_meier, table_of
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
-from softsurv.explore.quality import calibration_curves, default_horizons, subjects
+from softsurv.explore.quality import calibration_of, d_calibration_of, default_horizons, one_row_each, subjects
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
 from softsurv.explore.report_causes import AT_RISK, cause_quality, quality_at_risk
 from softsurv.explore.style import chance, unit_of, with_unit
@@ -84,9 +84,10 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         return paragraph(UNMEASURED, "note")
     if data.n_subjects < data.n:
         return paragraph(AT_RISK, "note")
-    horizons, unit = default_horizons(tree, data), unit_of(data, time_unit)
-    curves, test = calibration_curves(tree, data, horizons, 8)
+    data, unit = one_row_each(data), unit_of(data, time_unit)
+    horizons = default_horizons(tree, data)
     predicted = tree.predict_survival_function(data.X, times=horizons)
+    curves, test = calibration_of(tree, data, horizons, predicted, 8), d_calibration_of(tree, data)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)
     right = draw_d_calibration(new_figure(4.6, 3.4), test)
     verdict = (

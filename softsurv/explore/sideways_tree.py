@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from softsurv.explore.curves import RowCurves
 from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
 from softsurv.explore.style import INK, MUTED, RULE_FILL, time_label
-from softsurv.explore.tree_layout import FONT, wrapped
+from softsurv.explore.tree_layout import FONT, inches, wrapped
 from softsurv.explore.view import TreeView, ViewNode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHARACTERS = 36
-"""Of a line of a rule, at most."""
+CHARACTERS, FEWEST = 36, 18
+"""Of a line of a rule, at most; and in axes that are too narrow."""
+
+LEAST = 0.6
+"""Inches: width of a panel in axes that are too narrow."""
 
 LETTER = 0.58 * FONT / 72
 """Inches: width of a character, at most on average."""
 
-INDENT, TRUNK, GAP, PANEL_WIDTH, NUMBERS, HEAD, FOOT = 0.55, 0.14, 0.35, 1.7, 2.3, 0.5, 0.5
+INDENT, TRUNK, GAP, PANEL_WIDTH, NUMBERS, HEAD, FOOT = 0.55, 0.14, 0.35, 2.0, 2.3, 0.5, 0.5
 """Inches: indent of a level; from the left of a box to the line below it; room left of the panels;
 width of a panel and of the numbers beside it; room for the key and for the labels of the lowest panel."""
 
 PANEL_HEIGHT, BETWEEN, WORD = 0.38, 0.16, (0.05, 0.3)
 """Inches: height of a panel, the room between two lines of the picture, and where "yes" and "no" stand on an edge."""
+
+FEW, TALL = 8, 0.55
+"""Up to so many leaves, panels are so many inches high."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +44,50 @@ class PlacesDown:
     y: dict[int, float]  # middle of each rule and leaf
     lines: dict[int, list[str]]  # of each rule
     panels: float  # left of the panels
+    panel: tuple[float, float]  # width and height of a panel
     width: float
     height: float
 
 
-def places_of(view: TreeView, max_terms: int) -> PlacesDown:
+def places_of(view: TreeView, max_terms: int, characters: int = CHARACTERS) -> PlacesDown:
     """A line for each leaf, the rules between them."""
-    lines = {node.index: _lines(node, max_terms) for node in view.branches}
+    lines = {node.index: _lines(node, max_terms, characters) for node in view.branches}
     most = max((len(text) for text in lines.values()), default=1)
-    row = max(PANEL_HEIGHT, (1.25 * most + 0.7) * FONT / 72) + BETWEEN
-    y = {index: HEAD + place * row for index, place in view.heights().items()}
+    panel = TALL if view.n_leaves <= FEW else PANEL_HEIGHT
+    row = max(panel, (1.25 * most + 0.7) * FONT / 72) + BETWEEN
     x = {node.index: node.level * INDENT for node in view.branches}
     ends = (x[k] + LETTER * max(map(len, text)) + 0.1 for k, text in lines.items())
     panels = max(ends, default=0.0) + GAP
-    return PlacesDown(x, y, lines, panels, panels + PANEL_WIDTH + NUMBERS, HEAD + view.n_leaves * row + FOOT)
+    width, height = panels + PANEL_WIDTH + NUMBERS, HEAD + view.n_leaves * row + FOOT
+    return PlacesDown(x, _heights(view, row), lines, panels, (PANEL_WIDTH, row - BETWEEN), width, height)
 
 
-def _lines(node: ViewNode, max_terms: int) -> list[str]:
+def _heights(view: TreeView, row: float) -> dict[int, float]:
+    return {index: HEAD + place * row for index, place in view.heights().items()}
+
+
+def places_within(view: TreeView, max_terms: int, width: float, height: float) -> PlacesDown:
+    """As `places_of` in axes of so many inches: panels as large as these allow, rules in shorter lines if need be."""
+    place = places_of(view, max_terms)
+    longest = max((len(line) for lines in place.lines.values() for line in lines), default=0)
+    excess = math.ceil((place.width - width) / LETTER - 1e-6)  # rounding of the width is no excess
+    if excess > 0:
+        place = places_of(view, max_terms, max(longest - excess, FEWEST))
+    row = (height - HEAD - FOOT) / view.n_leaves
+    panel = max(width - place.panels - NUMBERS, LEAST), max(row - BETWEEN, row / 2)
+    return replace(place, y=_heights(view, row), panel=panel, width=width, height=height)
+
+
+def _lines(node: ViewNode, max_terms: int, characters: int) -> list[str]:
     assert node.split is not None
-    return wrapped(node.split.text(max_terms, name_limit=CHARACTERS - 8), CHARACTERS)
+    return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
 def draw_sideways(
     ax: Axes, view: TreeView, curves: Sequence[RowCurves], drawing: Drawing, later: frozenset[int] = frozenset()
 ) -> Axes:
     """Rules, edges and panels on axes of the size that `places_of` says; ``later`` as in `draw_tree`."""
-    place = places_of(view, drawing.max_terms)
+    place = places_within(view, drawing.max_terms, *inches(ax))
     ax.set(xlim=(0, place.width), ylim=(place.height, 0))
     ax.set_axis_off()
     for node in view.nodes:
@@ -107,12 +132,13 @@ def _draw_rule(ax: Axes, x: float, y: float, lines: list[str]) -> None:
 
 def _draw_leaf(ax: Axes, y: float, one: RowCurves, place: PlacesDown, drawing: Drawing) -> Axes:
     """Curves of a leaf, with its numbers to the right."""
-    at = place.panels / place.width, 1 - (y + PANEL_HEIGHT / 2) / place.height
-    panel = ax.inset_axes((*at, PANEL_WIDTH / place.width, PANEL_HEIGHT / place.height))
+    wide, high = place.panel
+    at = place.panels / place.width, 1 - (y + high / 2) / place.height
+    panel = ax.inset_axes((*at, wide / place.width, high / place.height))
     panel.tick_params(labelsize=7.5, length=2.5, pad=2, labelbottom=False)
     panel.locator_params(axis="x", nbins=4)
     rows, middle = draw_curves(panel, one, drawing)
     panel.set_yticks([])
     words = f"{drawing.titles[one.leaf]}: {rows}" + (f"\n{middle}" if middle else "")
-    ax.text(place.panels + PANEL_WIDTH + 0.1, y, words, ha="left", va="center", fontsize=7.5, color=INK)
+    ax.text(place.panels + wide + 0.1, y, words, ha="left", va="center", fontsize=8, color=INK)
     return panel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import Rule, rounded_text, rule_text
-from softsurv.explore.style import shorten
+from softsurv.explore.style import shorten_all
 from softsurv.trees.linear_rule import LinearRule
 from softsurv.trees.soft_text import points, split_label, split_text
 from softsurv.trees.soft_tree import SoftTree
@@ -45,6 +45,12 @@ class Split(Protocol):
         ...
 
 
+def told_apart(names: Iterable[str], limit: int) -> dict[str, str]:
+    """A short form of each name, different from those of the others."""
+    different = list(dict.fromkeys(names))
+    return dict(zip(different, shorten_all(different, limit), strict=True))
+
+
 @dataclass(frozen=True)
 class LinearSplit:
     """A soft branch node: the log-odds of going left are linear in the encoded features.
@@ -69,11 +75,11 @@ class LinearSplit:
     columns: tuple[OutputColumn, ...]
 
     def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        named = partial(shorten, limit=name_limit)
         if self.tree.rules:
-            return split_text(self.tree, self.node, self.columns, named)
+            asked = (self.columns[k].source for rule in self.tree.rules if rule is not None for k in rule.columns)
+            return split_text(self.tree, self.node, self.columns, told_apart(asked, name_limit).__getitem__)
         threshold = points(self.tree, self.node, self.columns)[0]  # in full beside the points, in `export_text`
-        strongest = ", ".join(map(named, list(self.strengths())[:max_terms]))
+        strongest = ", ".join(shorten_all(list(self.strengths())[:max_terms], name_limit))
         return f"points {split_label(self.node)} > {rounded_text(threshold)} (strongest: {strongest})"
 
     def strengths(self) -> dict[str, float]:
@@ -125,13 +131,17 @@ class QuestionSplit:
         Threshold or levels, and where missing values go; rows that answer yes go left.
     source : Source
         The raw feature.
+    asked : tuple of str
+        Names of all raw features that the tree asks, which short names tell apart.
     """
 
     rule: Rule
     source: Source
+    asked: tuple[str, ...] = ()
 
     def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        return rule_text(self.rule, shorten(self.source.name, name_limit))
+        name = self.source.name
+        return rule_text(self.rule, told_apart((name, *self.asked), name_limit)[name])
 
     def strengths(self) -> dict[str, float]:
         return {self.source.name: 1.0}

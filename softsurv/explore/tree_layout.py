@@ -1,9 +1,13 @@
-"""How rules are broken into lines, for every picture of a tree."""
+"""How rules are broken into lines, for every picture of a tree, and the room of axes."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FONT = 8.5
 """Points of the rules; at most 0.58 of it is an average character wide."""
@@ -14,3 +18,10 @@ def wrapped(text: str, characters: int) -> list[str]:
     text = re.sub(r" ([+-]) (\d\S*) ", " \\1\u00a0\\2\u00a0", text)
     text = re.sub(r" (>|<=|=|\+|-) ", " \\1\u00a0", text)
     return textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False)
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes."""
+    figure: Any = ax.figure
+    box = ax.get_position()
+    return box.width * figure.get_figwidth(), box.height * figure.get_figheight()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,7 @@ from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, le
 from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
 from softsurv.explore.sideways_tree import draw_sideways, places_of
 from softsurv.explore.style import INK, MUTED, RULE_FILL, literal_text, read_data, takes_tables, time_label
-from softsurv.explore.tree_layout import FONT, wrapped
+from softsurv.explore.tree_layout import FONT, inches, wrapped
 from softsurv.explore.view import TreeView, ViewNode, tree_view
 
 if TYPE_CHECKING:
@@ -21,8 +23,18 @@ LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0
 """Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, of
 the key to the lines, and the margin at the sides."""
 
-MOST_ACROSS = 8
-"""Most leaves side by side; larger trees have a line for each leaf."""
+MOST_ACROSS = 6
+"""Most leaves side by side, unless given axes have room for more; larger trees have a line for each leaf. Seven leaves
+are 13 inches wide, which a notebook shows at two thirds of its size or less."""
+
+NUMBER_FONT = 7.5
+"""Points of the numbers above a panel; at most 0.58 of it is an average character wide."""
+
+WHOLE_LINE = 28
+"""Characters of ``observed median 1234 days`` with some room: in narrower leaves the numbers take five lines."""
+
+MORE_HEAD = 0.26
+"""Inches that five lines of numbers need beyond ``HEAD``."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class Places:
     panel_height: float
     panel_top: float  # with the numbers above the panel
     unit: float  # width of a leaf
+    characters: int  # of a line of numbers above a panel
     width_inches: float
 
 
@@ -60,8 +73,9 @@ def plot_tree(
     data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to send down the tree.
     ax : matplotlib axes, optional
-        A new figure by default, of the size that legible text needs: 1.9 inches a leaf wide, or half an inch a leaf
-        high where the tree is drawn sideways; a given axes should offer that.
+        A new figure by default, of the size that legible text needs: 1.9 inches a leaf wide, or about 0.7 inches a
+        leaf high where the tree is drawn sideways; a given axes should offer nearly that. Where it is narrower, rules
+        and numbers take more lines.
     horizon : float, optional
         End of the time axes; the last event time in training by default.
     time_unit : str, optional
@@ -72,7 +86,7 @@ def plot_tree(
         Rows per leaf that the spread rests on; more rows are thinned evenly by risk.
     sideways : bool, optional
         Rules indented on the left and a line for each leaf, rather than leaves side by side; by default for trees of
-        more than eight leaves. `plot_tree_parts` draws these in parts for paper.
+        more than six leaves, where ``ax`` is not wide enough for all. `plot_tree_parts` draws these in parts for paper.
 
     Returns
     -------
@@ -120,7 +134,7 @@ def draw_tree(
     sideways: bool | None = None,
 ) -> Axes:
     """Rules and panels; the ends in ``later`` stand for a part that has a picture of its own."""
-    if _is_sideways(view, sideways):
+    if _is_sideways(view, sideways, inches(ax)[0]):
         return draw_sideways(ax, view, curves, drawing, later)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
@@ -137,8 +151,8 @@ def draw_tree(
     return ax
 
 
-def _is_sideways(view: TreeView, sideways: bool | None) -> bool:
-    return view.n_leaves > MOST_ACROSS if sideways is None else sideways
+def _is_sideways(view: TreeView, sideways: bool | None, width: float = 0.0) -> bool:
+    return view.n_leaves > max(MOST_ACROSS, int(width / LEAF_WIDTH)) if sideways is None else sideways
 
 
 def size_in_inches(view: TreeView, max_terms: int = 3, sideways: bool | None = None) -> tuple[float, float]:
@@ -151,19 +165,17 @@ def size_in_inches(view: TreeView, max_terms: int = 3, sideways: bool | None = N
 
 def _layout(ax: Axes, view: TreeView) -> Places:
     """Shares of the axes: fixed inches for labels, the rest divided between rules and panels."""
-    figure: Any = ax.figure
-    box = ax.get_position()
-    width = box.width * figure.get_figwidth()
-    height = box.height * figure.get_figheight()
-    foot, head, key = FOOT / height, HEAD / height, KEY / height
-    free = height - FOOT - HEAD - KEY
-    panel = free * PANEL_HEIGHT / (PANEL_HEIGHT + view.depth * LEVEL_HEIGHT)
+    width, height = inches(ax)
+    unit = 1 / view.n_leaves
+    characters = max(int(unit * width / (0.58 * NUMBER_FONT / 72)), 8)
+    numbers = HEAD if characters >= WHOLE_LINE else HEAD + MORE_HEAD
+    foot, head, key = FOOT / height, numbers / height, KEY / height
+    panel = (height - FOOT - numbers - KEY) * PANEL_HEIGHT / (PANEL_HEIGHT + view.depth * LEVEL_HEIGHT)
     top = foot + panel / height + head
     step = (1 - key - top) / max(view.depth, 1)
     levels = tuple(1 - key - (k + 0.4) * step for k in range(view.depth))
-    unit = 1 / view.n_leaves
     centre = {index: (place + 0.5) * unit for index, place in view.centres().items()}
-    return Places(centre, levels, foot, panel / height, top, unit, width)
+    return Places(centre, levels, foot, panel / height, top, unit, characters, width)
 
 
 def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Places, max_terms: int) -> None:
@@ -224,13 +236,20 @@ def _draw_panel(
     panel = ax.inset_axes((centre - 0.32 * place.unit, place.panel_bottom, 0.78 * place.unit, place.panel_height))
     rows, middle = draw_curves(panel, one, drawing)
     panel.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panel.locator_params(axis="x", nbins=4)
-    panel.tick_params(labelsize=7.5, length=2.5, pad=2)
+    panel.locator_params(axis="x", nbins=4 if place.characters >= WHOLE_LINE else 2)
+    panel.tick_params(labelsize=NUMBER_FONT, length=2.5, pad=2)
     panel.set_xlabel(time_label(drawing.data, drawing.time_unit), fontsize=8, labelpad=2)
     if one.leaf == (view.order or view.leaves)[0]:
         panel.set_ylabel("Survival", fontsize=8, labelpad=1)
     if one.rows.size == 0:
         panel.text(0.5, 0.5, "no rows\narrive here", transform=panel.transAxes, ha="center", va="center", fontsize=8)
-    title = f"{drawing.titles[one.leaf]}\n{rows}\n{middle}"
-    panel.set_title(title, fontsize=7.5, color=INK, pad=4, linespacing=1.25)
+    title = _number_lines((drawing.titles[one.leaf], rows, middle), place.characters)
+    panel.set_title("\n".join(title), fontsize=NUMBER_FONT, color=INK, pad=4, linespacing=1.25)
     return panel
+
+
+def _number_lines(words: Sequence[str], characters: int) -> list[str]:
+    """The numbers of a leaf in lines, broken after commas and before a median alone."""
+    whole = [re.sub(r"(?<![,:])(?<!median) ", "\u00a0", text) for text in words]
+    parts = (textwrap.wrap(text, characters, break_long_words=False) or [""] for text in whole)
+    return [line.replace("\u00a0", " ") for lines in parts for line in lines]

@@ -308,10 +308,11 @@ def hard_view(tree: HardTree) -> TreeView:
     for side in (tree.left, tree.right):
         parent[side[side >= 0]] = np.flatnonzero(side >= 0)
     level, branch = tree.level, np.cumsum(tree.feature >= 0) - 1
+    asked = tuple(dict.fromkeys(tree.sources[k].name for k in tree.feature if k >= 0))
     nodes = []
     for index in range(tree.n_nodes):
         is_leaf = tree.leaf[index] >= 0
-        split = None if is_leaf else QuestionSplit(tree.rule(index), tree.sources[tree.feature[index]])
+        split = None if is_leaf else QuestionSplit(tree.rule(index), tree.sources[tree.feature[index]], asked)
         place = (int(level[index]), int(parent[index]), int(tree.left[index]), int(tree.right[index]))
         nodes.append(ViewNode(index, *place, int(tree.leaf[index]), split, -1 if is_leaf else int(branch[index])))
     columns = tuple(column for source in tree.sources for column in _plain_columns(source))

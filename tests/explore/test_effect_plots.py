@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
@@ -12,6 +13,7 @@ from softsurv.explore import (
     plot_routing_effects,
 )
 from softsurv.explore.effect_plots import profile
+from softsurv.explore.page import new_figure
 from softsurv.explore.view import tree_view
 
 
@@ -39,6 +41,18 @@ def test_no_two_effects_of_a_deep_tree_look_alike(deep, plot):
     looks = [(to_rgba(handle.get_color()), handle.get_marker()) for handle in handles]
     assert len(looks) > 5
     assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("width", [5.6, 6.4])
+def test_the_label_of_the_axis_is_not_cut(deep, width):
+    """In the report the names of the features take half of the picture."""
+    ax = plot_leaf_effects(deep.tree, new_figure(width, 3.9))
+    figure = ax.figure
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    box = ax.xaxis.label.get_window_extent(canvas.get_renderer())
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
 
 
 def test_leaf_effects_need_curves_that_vary(optimal):

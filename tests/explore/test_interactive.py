@@ -234,3 +234,18 @@ def test_missing_values_that_are_routed(mixed, in_browser):
 def test_a_page_shows_one_row_at_least(mixed):
     with pytest.raises(InvalidParameterError, match="max_rows must be at least 1, got 0"):
         explorer(mixed.tree, mixed.data, max_rows=0)
+
+
+def test_long_levels_are_broken_in_the_tables(ruled, in_browser):
+    X, _ = ruled
+    X = pd.DataFrame({"grade": X["grade"].fillna("II") + " according to the revised classification of 1997"})
+    time = np.where(X["grade"].str.startswith("III"), 1.0, 8.0) * np.random.default_rng(0).weibull(2, len(X)) + 0.01
+    data = survival_data(X, time=time, event=np.ones(len(X), bool))
+    tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    script = """
+    const long = [...document.querySelectorAll("#row td")].filter((cell) => cell.textContent.length > 24);
+    return long.map((cell) => [getComputedStyle(cell).whiteSpace, cell.clientWidth]);
+    """
+    cells = in_browser(explorer(tree, data).page, script)
+    assert len(cells) >= 2  # from one level, to another
+    assert all(space == "normal" and width < 280 for space, width in cells)

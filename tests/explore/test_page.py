@@ -33,6 +33,10 @@ def test_columns_are_set_by_what_they_hold():
     assert 'aria-label="table"' in table(frame)
 
 
+def test_long_names_of_rows_are_broken_and_leave_room_for_the_values():
+    assert '<th scope="row" class="name">' in table(pd.DataFrame({"n": [1]}, index=["x" * 30]))
+
+
 def test_a_page_links_to_its_sections_and_shows_names_letter_by_letter():
     html = page("<script>", paragraph("a < b", "note"), [("one", "First & last", "<p>body</p>")])
     assert "<script>" not in html

@@ -1,5 +1,6 @@
 """The report's section on trust: measures as `evaluate` has them, training rows told, and what cannot be measured."""
 
+import copy
 import re
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_calibration_compares_with_kaplan_meier_of_all_rows(gbsg2):
         mean = gbsg2.tree.predict_survival_function(gbsg2.test.X, [horizon]).mean()
         assert predicted == pytest.approx(mean, abs=1e-3)
     assert re.search(r"D-calibration: χ² = \S+, p (=|&lt;) \S+: ", section)
+
+
+def test_calibration_predicts_once_at_the_horizons(gbsg2):
+    """And each row once more at its own time, for D-calibration."""
+    asked, tree = [], copy.copy(gbsg2.tree)
+    tree.predict_survival_function = lambda X, times: (
+        asked.append((len(X), list(times))) or gbsg2.tree.predict_survival_function(X, times)
+    )
+    section = calibration_section(tree, gbsg2.test, None)
+    assert section == calibration_section(gbsg2.tree, gbsg2.test, None)
+    at = (gbsg2.test.n, list(default_horizons(gbsg2.tree, gbsg2.test)))
+    assert asked.count(at) == 1
+    assert sum(n for n, _ in asked) == 2 * gbsg2.test.n
 
 
 def test_events_in_intervals_are_not_measured(gbsg2):

@@ -3,12 +3,16 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from softsurv import SoftSurvivalTree
 from softsurv.data.encoding import Source
 from softsurv.data.rules import Rule, rounded_text
 from softsurv.explore.splits import QuestionSplit, pushes_of, ranked
 from softsurv.explore.view import tree_view
+
+DENSE = {"l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.01, "n_restarts": 1}
 
 
 def test_rules_are_those_of_the_exported_text(optimal):
@@ -63,6 +67,25 @@ def test_a_question_in_words_and_values(rule, text, effect, plain, boundaries):
 def test_long_names_are_shortened_in_a_question():
     split = QuestionSplit(Rule(0, threshold=1.0), Source("a_very_long_name_of_a_column", None, None))
     assert split.text(name_limit=9) == "a_ve…lumn <= 1"
+
+
+def test_short_names_of_a_tree_differ():
+    names = [f"blood_pressure_of_the_{kind}_phase_at_the_first_visit" for kind in ("systolic", "diastolic")]
+    texts = [
+        QuestionSplit(Rule(0, threshold=1.0), Source(name, None, None), tuple(names)).text(name_limit=28)
+        for name in names
+    ]
+    assert texts == ["blood_…of_the_systolic_phas… <= 1", "blood_…of_the_diastolic_pha… <= 1"]
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=names)
+    time = rng.weibull(2.0, 300) * np.where(X[names[0]] > 0.3, 1.0, np.where(X[names[1]] > 0, 8.0, 64.0))
+    outcome = {"time": time, "event": np.ones(300, bool)}
+    rules = SoftSurvivalTree(depth=2, max_terms=1, leaf="weibull").fit(X, **outcome)
+    dense = SoftSurvivalTree(depth=1, max_terms=None, leaf="weibull", **DENSE).fit(X, **outcome)
+    asked = {node.split.text(name_limit=28).split(" > ")[0] for node in tree_view(rules).branches}
+    assert asked == {"blood_…of_the_systolic_phas…", "blood_…of_the_diastolic_pha…"}
+    (root,) = tree_view(dense).branches
+    assert all(short in root.split.text(name_limit=28) for short in asked)
 
 
 def test_sizes_are_ranked_against_the_largest():

@@ -1,16 +1,35 @@
 """The picture of a tree: its key, its panels, and that nothing overlaps or is cut."""
 
 import itertools
+from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, SurvivalData, load_dataset
 from softsurv.explore import plot_tree, plot_tree_parts
 from softsurv.explore.tree_plot import LEAF_WIDTH, MOST_ACROSS
 from softsurv.explore.view import tree_view
+
+EIGHT = {"max_depth": 3, "max_leaves": 8, "min_samples_leaf": 8}
+
+
+@pytest.fixture(scope="module")
+def eight():
+    """An optimal tree of eight leaves with names of more than 30 characters, and a level of 50."""
+    train, test = (long_names(part) for part in load_dataset("gbsg2").split(test_size=0.4, seed=0))
+    return SimpleNamespace(tree=OptimalSurvivalTree(**EIGHT).fit(train), test=test)
+
+
+def long_names(data):
+    frame = data.X.rename(columns=lambda name: f"{name}_as_recorded_at_the_first_visit")
+    levels = {"I": "I according to the revised classification of 1997"}
+    frame["tgrade_as_recorded_at_the_first_visit"] = data.X["tgrade"].astype(str).replace(levels)
+    return SurvivalData(frame, data.time, data.event)
 
 
 def axes():
@@ -52,14 +71,38 @@ def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
     drawn += plot_tree_parts(subject.tree, data, most_leaves=3, time_unit="days")
     for ax in drawn:
         found, frame = boxes(ax), ax.figure.bbox
-        for (_, one, a), (_, other, b) in itertools.combinations(found, 2):
-            assert not a.overlaps(b), f"{one!r} overlaps {other!r}"
+        assert not overlaps(found)
         for kind, name, box in found:
             across, down = (
                 (box.x0 >= frame.x0 - 1, box.x1 <= frame.x1 + 1),
                 (box.y0 >= frame.y0 - 1, box.y1 <= frame.y1 + 1),
             )
             assert all(across + down), f"{kind} {name!r} is cut"
+
+
+def overlaps(found):
+    return [(one, other) for (_, one, a), (_, other, b) in itertools.combinations(found, 2) if a.overlaps(b)]
+
+
+def test_eight_leaves_are_as_wide_as_a_notebook_shows_and_no_texts_overlap(eight):
+    """A picture of more than ten inches is shrunk there, and its words with it."""
+    ax = plot_tree(eight.tree, eight.test)
+    assert tree_view(eight.tree).n_leaves == 8
+    assert ax.figure.get_figwidth() < 9
+    found = boxes(ax)
+    assert not overlaps(found)
+    assert all(box.width > 1.5 * ax.figure.dpi for kind, _, box in found if kind == "panel")
+    texts = [text for one in (ax, *ax.child_axes) for text in one.findobj(Text) if text.get_text()]
+    assert min(text.get_fontsize() for text in texts) >= 7
+
+
+@pytest.mark.parametrize(("size", "sideways"), [((9, 6), None), ((12, 6), False), ((16, 6), None), ((20, 6), None)])
+def test_eight_leaves_fit_into_axes_that_are_narrower_or_wider(gbsg2, size, sideways):
+    tree = OptimalSurvivalTree(**EIGHT).fit(gbsg2.train)
+    ax = plot_tree(tree, gbsg2.test, plt.subplots(figsize=size)[1], sideways=sideways, time_unit="days")
+    assert not overlaps(boxes(ax))
+    across = len({panel.get_position().y0 for panel in ax.child_axes}) == 1
+    assert across == (sideways is False or size[0] == 20)  # 1.9 inches a leaf are 15.2, and subplots leave 78 %
 
 
 def test_a_large_tree_is_as_wide_as_a_page(large):
