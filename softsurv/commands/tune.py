@@ -38,7 +38,7 @@ The same command goes on where the study stopped. What a killed process left is 
 """
 
 RECORDED = (
-    *("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id", "recurrent"),
+    *("time", "event", "entry", "upper", "weight", "group", "cause", "start", "stop", "id", "recurrent"),
     *("drop", "categorical", "missing_values", "time_unit"),
 )
 """Options that evaluate and report take from the record of the model."""
