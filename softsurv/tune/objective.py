@@ -186,8 +186,8 @@ class StudyObjective:
 
     def _prune(self, one: _Running) -> None:
         """Report the mean over the folds so far, and end the trial if the pruner says so."""
-        if all(fold[self.measures[0]] is None for fold in one.done):
-            return  # no event of the cause of interest so far
+        if all(fold.get(self.measures[0]) is None for fold in one.done):
+            return  # no event of the cause of interest, or one group alone, so far
         one.trial.report(self._means(one.done)[0], len(one.done))
         if len(one.done) < self.n_folds and one.trial.should_prune():
             one.ended = optuna.TrialPruned(f"after {len(one.done)} of {self.n_folds} folds")
