@@ -133,7 +133,8 @@ class StudyObjective:
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
         late = data.entry is not None and bool((data.entry > 0).any())
-        if estimator == "optimal" and (late or data.cause is not None or data.subject is not None):
+        histories = late or data.cause is not None or data.subject is not None
+        if estimator == "optimal" and histories and "objective" not in (space or {}):
             self.space["objective"] = "relative_risk"  # the only one for late entry, causes and several rows
         if self.interest is not None and self.space.get("max_terms", 1) is not None:
             self.space.setdefault("cause_weights", [None, self.interest])
