@@ -123,12 +123,8 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
 
     if args.stop is not None:
         return _paths(model, rows, args)
-    columns: dict[str, Any] = {}
-    if args.id is not None:
-        check_column(rows, args.id, "id")
-        columns[_harmless(args.id)] = rows[args.id].map(_harmless).to_numpy()
     risk = model.predict(rows) if args.of_cause is None else model.predict(rows, cause=args.of_cause)
-    columns |= {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
+    columns: dict[str, Any] = {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
         columns |= _time_columns("survival", args.times, survival)
@@ -137,25 +133,36 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
         for name in _causes(model, args):
             incidence = model.predict_cumulative_incidence(rows, args.times, name)
             columns |= _time_columns(f"incidence_{name}", args.times, incidence)
-    return pd.DataFrame(columns)
+    if args.id is None:
+        return pd.DataFrame(columns)
+    check_column(rows, args.id, "id")
+    return _behind_ids(args.id, rows[args.id].map(_harmless).to_numpy(), columns)
+
+
+def _behind_ids(name: str, ids: Any, columns: dict[str, Any]) -> pd.DataFrame:
+    """The table of the predictions, the column of --id first."""
+    import pandas as pd
+
+    if _harmless(name) in columns:
+        raise InvalidParameterError(
+            f"--id must not be called as a column of the result is, got {name!r}; rename the column in DATA"
+        )
+    return pd.DataFrame({_harmless(name): ids} | columns)
 
 
 def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
     """One line for each subject, along its rows."""
-    import pandas as pd
-
     for role in ("start", "stop", "id"):
         check_column(rows, getattr(args, role), role)
     where = {role: getattr(args, role) for role in ("start", "stop", "id")}
     known = {*map(str, getattr(model, "feature_names_in_", rows.columns)), *where.values()}
     rows = rows[[name for name in rows if name in known]]
-    columns: dict[str, Any] = {_harmless(args.id): [_harmless(one) for one in pd.unique(rows[args.id])]}
     survival = model.predict_path(rows, **where, times=args.times)
-    columns |= _time_columns("survival", args.times, survival)
+    columns = _time_columns("survival", args.times, survival)
     for name in _causes(model, args):
         incidence = model.predict_path(rows, **where, times=args.times, cause=name)
         columns |= _time_columns(f"incidence_{name}", args.times, incidence)
-    return pd.DataFrame(columns)
+    return _behind_ids(args.id, [_harmless(one) for one in rows[args.id].unique()], columns)
 
 
 def _causes(model: Any, args: argparse.Namespace) -> tuple[str, ...]:
