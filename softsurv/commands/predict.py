@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
-from softsurv.commands._output import echo, output_file
+from softsurv.commands._output import echo, output_csv
 from softsurv.commands._recorded import check_features, existing_model
 from softsurv.errors import InvalidParameterError
 from softsurv.files import replacing
@@ -42,9 +42,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff2
 """A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first. Some
 readers of csv files skip blanks before it."""
 
-_OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
-"""Names of files that other programs would read as something else than text."""
-
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Arguments of the command."""
@@ -75,9 +72,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
-    out = output_file(args.out) if args.out else None
-    if out is not None and set(out.suffixes) & _OTHER_FORMATS:
-        raise InvalidParameterError(f"--out must be a .csv file, got {args.out!r}; predictions are written as csv")
+    out = output_csv(args.out, "predictions") if args.out else None
     missing = args.missing_values or ()
     existing_model(args.model)
     if args.chunk_rows is None or not Path(args.data).is_dir():
