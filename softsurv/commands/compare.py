@@ -89,11 +89,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _picture(path: str) -> Path:
     """The file that --plot names. A wrong ending, or a missing package, is told before the first fit."""
-    from matplotlib.figure import Figure
+    from softsurv.explore.style import picture_kinds
 
-    file, known = output_file(path, "--plot"), Figure().canvas.get_supported_filetypes()
+    file, known = output_file(path, "--plot"), picture_kinds()
     if file.suffix[1:].lower() not in known:
-        raise InvalidParameterError(f"--plot must end in one of .{', .'.join(sorted(known))}, got {path!r}")
+        raise InvalidParameterError(f"--plot must end in one of .{', .'.join(known)}, got {path!r}")
     return file
 
 
