@@ -22,6 +22,9 @@ from softsurv.greenwood import greenwood, log_log_limits
 QUANTILE_TOLERANCE = 1e-12
 """A running product of fractions misses 0.5 by rounding; a step this close to a level has reached it."""
 
+SUM_ROUNDING = 1e-12
+"""Sums of weights in different order differ by rounding: a difference below this share of all weights is none."""
+
 
 @dataclass(frozen=True)
 class StepFunction:
@@ -107,7 +110,8 @@ def at_risk_table(
         order = np.argsort(entry_)
         not_entered = np.concatenate([np.cumsum(weight_[order][::-1])[::-1], [0.0]])
         at_risk = at_risk - not_entered[np.searchsorted(entry_[order], times, side="left")]
-        at_risk = np.maximum(at_risk, removed)  # a subject that leaves was at risk; rounding may say less
+        # those who leave were at risk; where they are the only ones, rounding must leave no one behind
+        at_risk = np.where(at_risk - removed > SUM_ROUNDING * weight_.sum(), at_risk, removed)
     return AtRiskTable(times, at_risk, events, censored)
 
 

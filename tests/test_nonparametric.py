@@ -191,3 +191,14 @@ def test_rows_in_the_order_of_their_times_are_counted_as_in_any_other():
     for one, other in zip(nonp.at_risk_table(time, event), nonp.at_risk_table(time[order], event[order]), strict=True):
         np.testing.assert_array_equal(one, other)
     assert nonp.at_risk_table([2.0, 2.0], [True, False]).times.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_of_weights_leaves_nobody_at_risk(seed):
+    """All who are at risk leave at once, before others enter: the curve is 0 from there on."""
+    weight = np.random.default_rng(seed).uniform(0.1, 1.0, 20)
+    first = np.arange(20) < 4
+    time, entry = np.where(first, 1.0, 3.0), np.where(first, 0.0, 2.0)
+    assert nonp.kaplan_meier(time, first, weight, entry)(1.0) == 0.0
+    assert nonp.censoring_survival(time, ~first, weight, entry)(1.0) == 0.0
+    assert nonp.at_risk_table(time, first, weight, entry).at_risk == pytest.approx([weight[:4].sum(), weight[4:].sum()])

@@ -315,7 +315,7 @@ def _same(cell: Any, text: str) -> bool:
     """Whether a cell is the value that the text names; 1, 1.0 and "1" are one."""
     try:
         return float(cell) == float(text)
-    except ValueError:
+    except (TypeError, ValueError):  # a missing cell of a parquet file is None
         return str(cell).strip() == text
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
+_OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
+"""Names of files that other programs would read as something else than text."""
+
 
 def echo(*lines: str) -> None:
     """Write lines to stdout. Where its reader, such as head, has seen enough, the command goes on in silence."""
@@ -37,16 +40,25 @@ def echo_json(value: Any) -> None:
     echo(json.dumps(value, indent=1))
 
 
-def output_file(path: str | Path) -> Path:
-    """The file that --out names, in a folder that exists: asked before the work is done."""
+def output_file(path: str | Path, option: str = "--out") -> Path:
+    """The file that an option names, in a folder that exists: asked before the work is done."""
     file = Path(path)
     if not file.parent.is_dir():
-        raise InvalidParameterError(f"--out must lie in an existing folder, got {str(path)!r}; make the folder first")
+        raise InvalidParameterError(
+            f"{option} must lie in an existing folder, got {str(path)!r}; make the folder first"
+        )
     if file.is_dir():
-        raise InvalidParameterError(f"--out must be a file, got the folder {str(path)!r}; add a file name")
+        raise InvalidParameterError(f"{option} must be a file, got the folder {str(path)!r}; add a file name")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise InvalidParameterError(f"--out must be writable, got {str(path)!r}; choose another place")
+        raise InvalidParameterError(f"{option} must be writable, got {str(path)!r}; choose another place")
     return file
+
+
+def output_csv(path: str, what: str) -> Path:
+    """The csv file that --out names; ``what`` would be written there."""
+    if set(Path(path).suffixes) & _OTHER_FORMATS:
+        raise InvalidParameterError(f"--out must be a .csv file, got {path!r}; {what} are written as csv")
+    return output_file(path)
 
 
 def output_folder(path: str | Path) -> Path:

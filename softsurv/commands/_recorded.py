@@ -17,6 +17,19 @@ _INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
 _LISTS = ("drop", "categorical", "missing_values")
 
 
+def overruled(args: argparse.Namespace) -> set[str]:
+    """Columns of a record that are replaced by options: the event by --cause, stop and start by --time, and so on."""
+    given = {role for role in _INSTEAD if getattr(args, role, None) is not None}
+    return {_INSTEAD[role] for role in given} | ({"start"} if "time" in given else set())
+
+
+def still_dropped(args: argparse.Namespace, recorded: list[str]) -> list[str]:
+    """Columns that a record leaves out, without those that have a role now."""
+    given = [getattr(args, role, None) or "" for role in _ROLES]
+    roles = {*given, *(one.rpartition("=")[0] for one in given)}
+    return [name for name in recorded if name not in roles]
+
+
 def fill_from_model(args: argparse.Namespace) -> None:
     """Take what is not given from the record of the fit, or from the model itself.
 
@@ -27,18 +40,18 @@ def fill_from_model(args: argparse.Namespace) -> None:
     """
     names = column_names(existing_file(args.data))
     known = _recorded(Path(args.model))
-    given = {role for role in _INSTEAD if getattr(args, role, None) is not None}
-    if args.event is None and "cause" not in given and known.get("event") and "=" in known["event"]:
+    replaced = overruled(args)
+    if args.event is None and "event" not in replaced and known.get("event") and "=" in known["event"]:
         args.event = known["event"]
     for role in _ROLES:
-        if _INSTEAD.get(role) in given:
+        if role in replaced:
             continue
         name = known.get(role)
         if hasattr(args, role) and getattr(args, role) is None and name and _is_there(name, names, role):
             setattr(args, role, name)
     for option in _LISTS:
         if getattr(args, option, None) is None and known.get(option):
-            listed = known[option]
+            listed = still_dropped(args, known[option]) if option == "drop" else known[option]
             here = listed if option == "missing_values" else [name for name in listed if _is_there(name, names)]
             setattr(args, option, here or None)
     if hasattr(args, "time_unit") and args.time_unit is None:

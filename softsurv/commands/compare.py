@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from softsurv.commands._input import (
@@ -14,8 +15,9 @@ from softsurv.commands._input import (
     check_table,
     read_data,
 )
-from softsurv.commands._output import data_line, echo, output_file
+from softsurv.commands._output import data_line, echo, output_csv, output_file
 from softsurv.errors import InvalidParameterError, did_you_mean
+from softsurv.files import replace_file, replacing
 
 _EPILOG = """\
 examples:
@@ -65,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     check_outcome(args)
     check_table(args)
     names = _names(args.models, intervals=args.upper is not None)
-    out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
+    out = None if args.out is None else output_csv(args.out, "measures")
+    picture = None if args.plot is None else _picture(args.plot)
     data = read_data(args, training=True)  # before what is slow to load
 
     from softsurv.explore.comparison import compare
@@ -75,12 +78,23 @@ def run(args: argparse.Namespace) -> int:
     found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
     echo("", str(found))
     if out is not None:
-        found.folds.to_csv(out, index=False)
+        replace_file(out, found.folds.to_csv(index=False))
         echo(f"folds: {out}")
     if picture is not None:
-        found.plot().figure.savefig(picture, dpi=150)
+        with replacing(picture) as part:
+            found.plot().figure.savefig(part, dpi=150, format=picture.suffix[1:].lower())
         echo(f"picture: {picture}")
     return 0
+
+
+def _picture(path: str) -> Path:
+    """The file that --plot names. A wrong ending, or a missing package, is told before the first fit."""
+    from softsurv.explore.style import picture_kinds
+
+    file, known = output_file(path, "--plot"), picture_kinds()
+    if file.suffix[1:].lower() not in known:
+        raise InvalidParameterError(f"--plot must end in one of .{', .'.join(known)}, got {path!r}")
+    return file
 
 
 def _names(given: list[str] | None, intervals: bool) -> list[str]:

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
             args.usage_error("--out and --variant need the NAME of a data set")
         known = list_datasets()
         if args.json:
-            echo_json(known.reset_index().to_dict("records"))
+            records = known.reset_index().astype(object)
+            echo_json(records.where(records.notna(), None).to_dict("records"))  # NaN is no JSON
         else:
             rows = [
                 ["name", *_SHOWN],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,13 @@ from softsurv.commands._output import data_line, echo, measure_note, measure_tab
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
-    from softsurv.arrays import FloatArray
     from softsurv.data.survival_data import SurvivalData
-
-    LogCumulativeHazard = Callable[[FloatArray], FloatArray]
 
 READABLE_DEPTH = 2
 """Four leaves at most: a tree that fits on a screen."""
+
+BESIDE = {"Cox": "cox", "Kaplan-Meier": "kaplan_meier"}
+"""What stands beside the tree, and the names of the models in `softsurv.explore.rivals`."""
 
 _EPILOG = """\
 gbsg2: 686 women after surgery for breast cancer; time in days until the cancer came back or death.
@@ -45,6 +44,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Load, split, train, evaluate, print, draw, save."""
     from softsurv import load_dataset
+    from softsurv.explore.rivals import made, measured
 
     out = output_folder(args.out)
     data = load_dataset(args.data)
@@ -54,8 +54,7 @@ def run(args: argparse.Namespace) -> int:
     tree = trees["soft tree"]
     echo("", tree.export_text(), "", "Held-out quality")
     rows = {name: model.evaluate(test) for name, model in trees.items()}
-    rows |= {"Cox": _evaluate(train, test, cox_prediction(train, test))}
-    rows |= {"Kaplan-Meier": _evaluate(train, test, _kaplan_meier(train, test))}
+    rows |= {name: measured(made(model, train), train, test) for name, model in BESIDE.items()}
     echo(*measure_table(rows), measure_note(rows["soft tree"]), "")
     tree.save(out / "model")
     _draw(tree, train, out / "leaves.png")
@@ -84,44 +83,6 @@ def _story(model: Any) -> str:
     report = model.report_
     settings = f"from {len(model.selection_)} settings by cross-validation"
     return f"depth {model.depth_}, chosen {settings} ({report.status}, {report.seconds:.1f} s)"
-
-
-def _evaluate(train: SurvivalData, test: SurvivalData, log_hazard: LogCumulativeHazard) -> dict[str, Any]:
-    from softsurv.metrics import evaluate
-
-    outcome = (train.y["time"], train.y["event"], test.y["time"], test.y["event"])
-    return evaluate(*outcome, log_hazard)
-
-
-def _kaplan_meier(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
-    """One curve for everyone."""
-    import numpy as np
-
-    from softsurv.nonparametric import kaplan_meier
-
-    curve = kaplan_meier(train.y["time"], train.y["event"])
-    return lambda times: np.broadcast_to(_log(-_log(curve(times))), (test.n, len(times)))
-
-
-def cox_prediction(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
-    """Cox's proportional hazards with Breslow's baseline."""
-    import numpy as np
-    from sksurv.linear_model import CoxPHSurvivalAnalysis
-
-    from softsurv.data.preprocess import Preprocessor
-
-    encode = Preprocessor(drop_first=True).fit(train.X)
-    model = CoxPHSurvivalAnalysis().fit(encode.transform(train.X), train.y)
-    risk, baseline = model.predict(encode.transform(test.X)), model.cum_baseline_hazard_
-    at = np.concatenate([[0.0], baseline.y])
-    return lambda times: _log(at[np.searchsorted(baseline.x, times, side="right")])[None, :] + risk[:, None]
-
-
-def _log(values: FloatArray) -> FloatArray:
-    import numpy as np
-
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
 
 
 def _draw(model: Any, train: SurvivalData, path: Path) -> None:

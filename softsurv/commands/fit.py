@@ -18,6 +18,7 @@ from softsurv.commands._output import (
     output_folder,
     warn_of_differences,
 )
+from softsurv.commands._recorded import overruled, still_dropped
 from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, NoComparablePairsError, warn
 
@@ -212,7 +213,7 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
     for name, value in config.items():
         if not _fits(value, args.known.get(name)):
             raise InvalidParameterError(f"{name} in {str(args.config)!r} cannot be {value!r}; correct it")
-    for name, value in (_DEFAULTS | config).items():
+    for name, value in (_DEFAULTS | _not_overruled(args, config)).items():
         if getattr(args, name) is None:
             setattr(args, name, value)
     if args.data is None:
@@ -222,6 +223,16 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
         args.usage_error(f"the following arguments are required: DATA{hint}")
     check_outcome(args)
     return record
+
+
+def _not_overruled(args: argparse.Namespace, config: dict[str, Any]) -> dict[str, Any]:
+    """The record without columns that options replace. These are left out from now on: an outcome is no feature."""
+    replaced = {role: config[role] for role in sorted(overruled(args)) if config.get(role)}
+    if replaced:
+        listed = still_dropped(args, config.get("drop") or []) if args.drop is None else args.drop
+        before = still_dropped(args, [name.rpartition("=")[0] or name for name in replaced.values()])
+        args.drop = [*listed, *(name for name in before if name not in listed)]
+    return {name: value for name, value in config.items() if name not in replaced}
 
 
 def _record(path: Path | None) -> dict[str, Any]:

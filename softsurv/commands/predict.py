@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
-from softsurv.commands._output import echo, output_file
+from softsurv.commands._output import echo, output_csv
 from softsurv.commands._recorded import check_features, existing_model
 from softsurv.errors import InvalidParameterError
 from softsurv.files import replacing
@@ -42,9 +42,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff2
 """A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first. Some
 readers of csv files skip blanks before it."""
 
-_OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
-"""Names of files that other programs would read as something else than text."""
-
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Arguments of the command."""
@@ -75,9 +72,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
-    out = output_file(args.out) if args.out else None
-    if out is not None and set(out.suffixes) & _OTHER_FORMATS:
-        raise InvalidParameterError(f"--out must be a .csv file, got {args.out!r}; predictions are written as csv")
+    out = output_csv(args.out, "predictions") if args.out else None
     missing = args.missing_values or ()
     existing_model(args.model)
     if args.chunk_rows is None or not Path(args.data).is_dir():
@@ -123,12 +118,8 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
 
     if args.stop is not None:
         return _paths(model, rows, args)
-    columns: dict[str, Any] = {}
-    if args.id is not None:
-        check_column(rows, args.id, "id")
-        columns[_harmless(args.id)] = rows[args.id].map(_harmless).to_numpy()
     risk = model.predict(rows) if args.of_cause is None else model.predict(rows, cause=args.of_cause)
-    columns |= {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
+    columns: dict[str, Any] = {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
         columns |= _time_columns("survival", args.times, survival)
@@ -137,25 +128,36 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
         for name in _causes(model, args):
             incidence = model.predict_cumulative_incidence(rows, args.times, name)
             columns |= _time_columns(f"incidence_{name}", args.times, incidence)
-    return pd.DataFrame(columns)
+    if args.id is None:
+        return pd.DataFrame(columns)
+    check_column(rows, args.id, "id")
+    return _behind_ids(args.id, rows[args.id].map(_harmless).to_numpy(), columns)
+
+
+def _behind_ids(name: str, ids: Any, columns: dict[str, Any]) -> pd.DataFrame:
+    """The table of the predictions, the column of --id first."""
+    import pandas as pd
+
+    if _harmless(name) in columns:
+        raise InvalidParameterError(
+            f"--id must not be called as a column of the result is, got {name!r}; rename the column in DATA"
+        )
+    return pd.DataFrame({_harmless(name): ids} | columns)
 
 
 def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
     """One line for each subject, along its rows."""
-    import pandas as pd
-
     for role in ("start", "stop", "id"):
         check_column(rows, getattr(args, role), role)
     where = {role: getattr(args, role) for role in ("start", "stop", "id")}
     known = {*map(str, getattr(model, "feature_names_in_", rows.columns)), *where.values()}
     rows = rows[[name for name in rows if name in known]]
-    columns: dict[str, Any] = {_harmless(args.id): [_harmless(one) for one in pd.unique(rows[args.id])]}
     survival = model.predict_path(rows, **where, times=args.times)
-    columns |= _time_columns("survival", args.times, survival)
+    columns = _time_columns("survival", args.times, survival)
     for name in _causes(model, args):
         incidence = model.predict_path(rows, **where, times=args.times, cause=name)
         columns |= _time_columns(f"incidence_{name}", args.times, incidence)
-    return pd.DataFrame(columns)
+    return _behind_ids(args.id, [_harmless(one) for one in rows[args.id].unique()], columns)
 
 
 def _causes(model: Any, args: argparse.Namespace) -> tuple[str, ...]:

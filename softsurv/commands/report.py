@@ -63,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the page."""
     if args.sensitive is not None and args.group is None:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
+    if args.stability == 1:
+        raise InvalidParameterError("--stability must be 0 or at least 2 samples, got 1; more say more, such as 20")
     out = output_file(args.out)
     existing_model(args.model)
     fill_from_model(args)

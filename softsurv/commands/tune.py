@@ -38,7 +38,7 @@ The same command goes on where the study stopped. What a killed process left is 
 """
 
 RECORDED = (
-    *("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id", "recurrent"),
+    *("time", "event", "entry", "upper", "weight", "group", "cause", "start", "stop", "id", "recurrent"),
     *("drop", "categorical", "missing_values", "time_unit"),
 )
 """Options that evaluate and report take from the record of the model."""
@@ -111,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, training=True)  # before optuna and torch, which are slow to load
 
     from softsurv.tune import parse_space, study
+    from softsurv.tune.results import parameter_columns
 
     space = dict(parse_space(text) for text in args.set)
     echo(data_line(data))
@@ -136,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         record={name: getattr(args, name) for name in RECORDED if getattr(args, name) is not None},
     )
     shown = result.table().head(SHOWN)
-    rows = [["trial", *result.measures, *result.parameters]]
+    rows = [["trial", *result.measures, *parameter_columns(result.parameters)]]
     rows += [[_cell(row.get(name)) for name in rows[0]] for row in shown.to_dict("records")]
     echo("", *table(rows), "", result.summary(), f"trials: {out / 'trials.csv'}")
     if result.model is not None:

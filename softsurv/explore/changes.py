@@ -74,7 +74,9 @@ def _features(tree: Any, data: Any, row: pd.DataFrame) -> pd.DataFrame:
 
 def _with(frame: pd.DataFrame, name: str, value: Any) -> pd.DataFrame:
     """The row with one value replaced; a category column becomes text, which reads the same."""
-    return frame.assign(**{name: pd.Series([value], index=frame.index)})
+    moved = frame.copy()
+    moved[name] = pd.Series([value], index=frame.index)
+    return moved
 
 
 def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, Any]) -> list[tuple[Any, float]]:

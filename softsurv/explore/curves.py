@@ -45,7 +45,7 @@ class RowCurves:
     values : ndarray (m, T)
         Curve of each drawn row, by rising risk; at most ``max_curves``.
     middle, lower, upper, mean : ndarray (T,)
-        Median, 5th and 95th centile and mean of the curves; nan without rows.
+        Median, 5th and 95th centile of the curves, and their mean with sample weights; nan without rows.
     """
 
     leaf: int
@@ -112,6 +112,7 @@ def curves_by_leaf(
         Leaves whose rows are taken together under a number; each leaf by itself by default.
     """
     leaf, risk = tree.apply(data.X), tree.predict(data.X)
+    weight = None if data.weight is None else data.weight.numpy()
     predict = getattr(tree, KINDS[kind])
     found = []
     for number, leaves in ({k: (k,) for k in tree_view(tree).leaves} if together is None else together).items():
@@ -125,7 +126,8 @@ def curves_by_leaf(
             continue
         values = np.asarray(predict(data.X.iloc[chosen], times=times))
         lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
-        found.append(RowCurves(number, rows, values, middle, lower, upper, values.mean(0)))
+        mean = np.average(values, axis=0, weights=None if weight is None else weight[chosen])
+        found.append(RowCurves(number, rows, values, middle, lower, upper, mean))
     return found
 
 

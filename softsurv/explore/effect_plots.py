@@ -207,6 +207,10 @@ def plot_feature_profile(
     keep = np.unique(np.linspace(0, read.n - 1, min(max_rows, read.n)).round().astype(int))
     X = read.X.iloc[keep]
     values, places = _values_of(read.X[feature], n_values)
+    if not values:
+        raise InvalidParameterError(
+            f"feature must have known values in the data, got none of {feature!r}; name another"
+        )
     end = float(default_times(tree)[-1])
     shares, means = profile(tree, X, feature, values, end)
     ax = new_axes(ax, 6.4, 4.0)
@@ -235,8 +239,8 @@ def plot_feature_profile(
 
 def profile(tree: Any, X: pd.DataFrame, feature: str, values: list[Any], end: float) -> tuple[FloatArray, FloatArray]:
     """Share of rows in each leaf (V, L) and mean expected time (V,) with the feature set to each value."""
-    moved = pd.concat([X.assign(**{feature: value}) for value in values], ignore_index=True)
-    moved[feature] = moved[feature].astype(X[feature].dtype) if isinstance(values[0], str) else moved[feature]
+    moved = pd.concat([X] * len(values), ignore_index=True)
+    moved[feature] = np.repeat(np.array(values, dtype=object if isinstance(values[0], str) else float), len(X))
     leaf = tree.apply(moved).reshape(len(values), len(X))
     shares = np.stack([(leaf == k).mean(1) for k in tree_view(tree).leaves], 1)
     return shares, tree.predict_expectation(moved, end).reshape(len(values), len(X)).mean(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.competing import path_rows, stretches
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.incidence_plot import cause_color
@@ -58,6 +58,8 @@ def plot_history(
         If the rows are of several subjects.
     InvalidSurvivalDataError
         If the stretches overlap.
+    InvalidTimesError
+        If the horizon is not after the start of the first row.
 
     Notes
     -----
@@ -98,6 +100,8 @@ def _times(tree: Any, begin: FloatArray, over: float, horizon: float | None) -> 
     """Grid from the first row's start to the horizon, both sides of every change in it."""
     end = max(float(tree.unique_times_[-1]), over) if horizon is None else horizon
     grid = default_times(tree, horizon=end)
+    if grid[-1] <= begin[0]:
+        raise InvalidTimesError(f"horizon must lie after the start of the first row at {begin[0]:g}, got {horizon!r}")
     return np.unique(np.concatenate([grid[grid >= begin[0]], begin[begin < end], [end]]))
 
 

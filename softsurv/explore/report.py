@@ -6,11 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from softsurv.estimators.shared.checks import whole
 from softsurv.explore.page import page, paragraph
 from softsurv.explore.report_card import card_section, intro
 from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
 from softsurv.explore.report_tree import leaf_sections, tree_section
+from softsurv.explore.stability import LEAST_SAMPLES
 from softsurv.explore.style import read_data, takes_tables
 from softsurv.explore.view import survival_tree
 from softsurv.files import replace_file
@@ -48,7 +50,7 @@ def report_html(
         Seed of the bootstrap.
     bootstrap : int
         Samples of these rows on which the rules of a soft tree are found again, for the stability of its splits; 0:
-        none. Give the training rows then.
+        none, otherwise at least 2. Give the training rows then.
     note : str
         What readers should know of these rows before the measures, such as that some of them were trained on.
 
@@ -57,6 +59,8 @@ def report_html(
     str
     """
     read, tree = read_data(data), survival_tree(tree)
+    if bootstrap != 0:  # before what takes long
+        whole("bootstrap", bootstrap, LEAST_SAMPLES)
     name = title or f"Survival tree on {read.name or 'data'}"
     before = paragraph(note, "note") if note else ""
     sections = [

@@ -82,6 +82,13 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def picture_kinds() -> list[str]:
+    """Endings of the files that a picture can be saved as, such as png."""
+    from matplotlib.figure import Figure
+
+    return sorted(Figure().canvas.get_supported_filetypes())
+
+
 def read_data(data: Any) -> SurvivalData:
     """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take; no rows of weight 0."""
     read = survival_data(*data) if isinstance(data, tuple) and len(data) == 2 else survival_data(data)

@@ -91,7 +91,8 @@ def calibration_curve(
     level : float
         Coverage of the interval.
     weight, entry : array_like, shape (N,), optional
-        Case weights, as numbers of subjects, and times of late entry, as in `kaplan_meier`.
+        Case weights, as numbers of subjects, and times of late entry, as in `kaplan_meier`. Rows of weight 0 do not
+        count.
 
     Returns
     -------
@@ -105,6 +106,10 @@ def calibration_curve(
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
     _, _, mass, entry_ = checked_columns(time_, event_, weight, entry)
+    if not mass.all():
+        kept = mass > 0
+        time_, event_, predicted, mass = time_[kept], event_[kept], predicted[kept], mass[kept]
+        entry_ = None if entry_ is None else entry_[kept]
 
     def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
         """Kaplan-Meier of a group, twice: what is compared, with its limits, and what says how far it is known."""
@@ -211,13 +216,14 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
     Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020).
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
+    predicted = np.clip(predicted, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
     values, group = np.unique(predicted, return_inverse=True)
     if values.size <= 10:
         return calibration_curve(time_, event_, predicted, horizon, n_bins=values.size).observed[group]
     from sksurv.linear_model import CoxPHSurvivalAnalysis  # slow to import, needed here alone
     from sksurv.util import Surv
 
-    basis = _spline_basis(_log_minus_log(predicted))
+    basis = _spline_basis(np.log(-np.log(predicted)))
     model = CoxPHSurvivalAnalysis(ties="efron").fit(basis, Surv.from_arrays(event_, time_))
     baseline = float(model.cum_baseline_hazard_(horizon))
     return np.asarray(np.exp(-baseline * np.exp(model.predict(basis))))
@@ -287,11 +293,6 @@ def value_at_horizon(curve: StepFunction, survival: StepFunction, horizon: float
     """Value of the curve at the horizon, NaN where the Kaplan-Meier estimate is undefined there."""
     known = horizon <= survival.times[-1] or survival.values[-1] == 0.0
     return float(curve(horizon)) if known else float("nan")
-
-
-def _log_minus_log(survival: FloatArray) -> FloatArray:
-    inside = np.clip(survival, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
-    return np.asarray(np.log(-np.log(inside)))
 
 
 def _spline_basis(x: FloatArray) -> FloatArray:

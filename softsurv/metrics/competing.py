@@ -285,9 +285,9 @@ def calibration_curve_incidence(
     """
     time_, codes = _checked(time, cause, code)
     predicted = checked_probabilities("incidence", np.atleast_2d(incidence).T, time_.size, 1)[:, 0]
-    if not np.isfinite(horizon) or horizon > time_.max():
+    if not 0.0 <= horizon <= time_.max():
         raise InvalidTimesError(
-            f"horizon must be a time up to the largest test time {time_.max():g}, got {horizon!r}; take an earlier one"
+            f"horizon must lie between 0 and the largest test time {time_.max():g}, got {horizon!r}; take another one"
         )
 
     def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:

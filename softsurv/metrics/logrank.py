@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from softsurv.arrays import FloatArray
-from softsurv.nonparametric import at_risk_table, checked_columns, ratio
+from softsurv.nonparametric import SUM_ROUNDING, at_risk_table, checked_columns, ratio
+
+VARIANCE_ROUNDING = 1e-8
+"""Rounding of a sum over many times grows: a variance below this share of its size without other groups is none."""
 
 
 class LogRankTest(NamedTuple):
@@ -60,12 +63,24 @@ def logrank_test(
     share = ratio(at_risk, n[:, None])
     observed = np.bincount(place, weight_ * event_, names.size)
     spread = ratio(d * (n - d), n - 1.0)
-    covariance = np.diag(spread @ share) - share.T @ (spread[:, None] * share)
-    distance = observed - d @ share
-    inverse = np.linalg.pinv(covariance, hermitian=True)
-    free = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    statistic = float(distance @ inverse @ distance)
+    alone = spread @ share
+    covariance = np.diag(alone) - share.T @ (spread[:, None] * share)
+    statistic, free = _squared_distance(observed - d @ share, covariance, alone)
     return LogRankTest(statistic, free, float(chdtrc(free, statistic)) if free else 1.0)
+
+
+def _squared_distance(distance: FloatArray, covariance: FloatArray, alone: FloatArray) -> tuple[float, int]:
+    """Squared distance (G,) under a covariance, and its rank; ``alone`` are the variances without other groups.
+
+    Groups are put on one scale first, so that a small group is not taken for rounding of a large one.
+    """
+    own = np.diagonal(covariance)
+    varies = own > VARIANCE_ROUNDING * alone
+    deviation = np.sqrt(own[varies])
+    values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)] / np.outer(deviation, deviation))
+    kept = values > VARIANCE_ROUNDING
+    parts = vectors.T[kept] @ (distance[varies] / deviation)
+    return float(np.sum(parts**2 / values[kept])), int(kept.sum())
 
 
 def numbers_at_risk(
@@ -80,8 +95,8 @@ def _at_risk(at: FloatArray, time: FloatArray, weight: FloatArray, entry: FloatA
     """Weight of the rows with entry < at <= time, (T,)."""
     order = np.argsort(time)
     left = np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(time[order], at, side="left")]
-    if entry is None:
-        return weight.sum() - left
-    order = np.argsort(entry)
-    entered = np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(entry[order], at, side="left")]
-    return np.maximum(entered - left, 0.0)
+    entered, total = np.full(left.shape, weight.sum()), weight.sum()
+    if entry is not None:
+        order = np.argsort(entry)
+        entered = np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(entry[order], at, side="left")]
+    return np.where(entered - left > SUM_ROUNDING * total, entered - left, 0.0)

@@ -98,9 +98,10 @@ def mean_over_folds(folds: Sequence[dict[str, Any]], name: str) -> float:
     InvalidSurvivalDataError
         If no fold has it.
     """
-    values = [fold[name] for fold in folds if fold[name] is not None]
+    values = [fold[name] for fold in folds if fold.get(name) is not None]  # a fold may have met one group alone
     if not values:
+        few = "rows of a group" if name == "fairness" else "events of the cause"
         raise InvalidSurvivalDataError(
-            f"{name} could be measured on none of {len(folds)} folds: too few events of the cause; choose fewer folds"
+            f"{name} could be measured on none of {len(folds)} folds: too few {few}; choose fewer folds"
         )
     return float(np.mean(values))

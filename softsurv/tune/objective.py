@@ -133,7 +133,8 @@ class StudyObjective:
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
         late = data.entry is not None and bool((data.entry > 0).any())
-        if estimator == "optimal" and (late or data.cause is not None or data.subject is not None):
+        histories = late or data.cause is not None or data.subject is not None
+        if estimator == "optimal" and histories and "objective" not in (space or {}):
             self.space["objective"] = "relative_risk"  # the only one for late entry, causes and several rows
         if self.interest is not None and self.space.get("max_terms", 1) is not None:
             self.space.setdefault("cause_weights", [None, self.interest])
@@ -186,8 +187,8 @@ class StudyObjective:
 
     def _prune(self, one: _Running) -> None:
         """Report the mean over the folds so far, and end the trial if the pruner says so."""
-        if all(fold[self.measures[0]] is None for fold in one.done):
-            return  # no event of the cause of interest so far
+        if all(fold.get(self.measures[0]) is None for fold in one.done):
+            return  # no event of the cause of interest, or one group alone, so far
         one.trial.report(self._means(one.done)[0], len(one.done))
         if len(one.done) < self.n_folds and one.trial.should_prune():
             one.ended = optuna.TrialPruned(f"after {len(one.done)} of {self.n_folds} folds")

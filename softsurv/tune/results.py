@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +96,16 @@ def best_trial(study: optuna.Study) -> FrozenTrial:
     return min(study.best_trials, key=lambda t: (sign * t.values[0], t.number))
 
 
+def parameter_columns(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by their columns in the table of trials."""
+    return {f"{name} (parameter)" if name in DIRECTIONS else name: value for name, value in parameters.items()}
+
+
 def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
-    """Every trial as a row: number, state, means and standard errors of the measures, parameters; best first."""
+    """Every trial as a row: number, state, means and standard errors of the measures, parameters; best first.
+
+    A parameter that is called as a measure is, such as fairness, has the column ``fairness (parameter)``.
+    """
     rows = []
     for trial in study.get_trials(deepcopy=False):
         folds = trial.user_attrs.get("folds", {})
@@ -111,7 +119,7 @@ def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
             "together": folds.get("together"),
             "folds": len(folds.get("harrell_c", [])) or None,
         }
-        rows.append(row | trial.params | {"error": trial.user_attrs.get("error")})
+        rows.append(row | parameter_columns(trial.params) | {"error": trial.user_attrs.get("error")})
     table = pd.DataFrame(rows)
     if measures[0] not in table:
         return table

@@ -237,7 +237,7 @@ def _of_default(goal: StudyObjective, study_: optuna.Study) -> dict[str, list[fl
     known: dict[str, list[float | None]] | None = study_.user_attrs.get("default")
     if known is None:
         folds = goal.cross_validate(goal.model({}))
-        known = {name: [fold[name] for fold in folds] for name in goal.measures}
+        known = {name: [fold.get(name) for fold in folds] for name in goal.measures}
         study_.set_user_attr("default", known)
     return known
 

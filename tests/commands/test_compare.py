@@ -91,6 +91,20 @@ def test_intervals_are_compared_for_soft_trees_and_other_models_are_refused_befo
     assert [list(models) for models in asked] == [["soft"]]
 
 
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (["--plot", "x.foo"], "--plot must end in one of"),
+        (["--plot", "none/x.png"], "--plot must lie in an existing folder"),
+        (["--out", "folds.parquet"], "--out must be a .csv file, got 'folds.parquet'"),
+    ],
+)
+def test_files_of_other_kinds_are_refused_before_a_fit(trial, capsys, monkeypatch, option, sentence):
+    monkeypatch.setattr("softsurv.explore.comparison.compare", None)
+    assert main(["compare", "trial.csv", *OUTCOME, "--drop", "id", "status", *option]) == 1
+    assert sentence in capsys.readouterr().err
+
+
 def test_the_outcome_is_asked_for(trial, capsys):
     with pytest.raises(SystemExit):
         main(["compare", "trial.csv", "--time", "months"])

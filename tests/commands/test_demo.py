@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softsurv import load_dataset, load_model
+from softsurv import OptimalSurvivalTree, load_dataset, load_model
 from softsurv.cli import main
+from softsurv.estimators.baselines import CauseSpecificCox
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,18 +51,18 @@ def test_the_table_of_measures_is_right(demo):
     assert values["Cox"][3] < values["Kaplan-Meier"][3]
 
 
-def test_cox_is_that_of_scikit_survival():
-    from sksurv.linear_model import CoxPHSurvivalAnalysis
-
-    from softsurv.commands.demo import cox_prediction
-    from softsurv.data.preprocess import Preprocessor
-
-    train, test = load_dataset("veterans").split(seed=1)
-    encode = Preprocessor(drop_first=True).fit(train.X)
-    model = CoxPHSurvivalAnalysis().fit(encode.transform(train.X), train.y)
-    times = np.array([20.0, 100.0, 300.0])
-    expected = [curve(times) for curve in model.predict_cumulative_hazard_function(encode.transform(test.X))]
-    np.testing.assert_allclose(np.exp(cox_prediction(train, test)(times)), expected)
+@pytest.mark.filterwarnings("ignore:uno_c, cd_auc, ibs")
+def test_other_models_know_late_entry_and_subjects_with_several_rows(tmp_path, monkeypatch):
+    """They took each row for a subject from the start, beside a tree that did not."""
+    lines: list[str] = []
+    monkeypatch.setattr("softsurv.commands.demo.echo", lambda *text: lines.extend(text))
+    plain = OptimalSurvivalTree(max_depth=1, min_samples_leaf=5)
+    monkeypatch.setattr("softsurv.commands.demo._train", lambda train, seed: {"soft tree": plain.fit(train)})
+    assert main(["demo", "--data", "heart_transplant", "--out", str(tmp_path)]) == 0
+    train, test = load_dataset("heart_transplant").split(test_size=0.2, seed=0)
+    expected = CauseSpecificCox().fit(train).evaluate(test)["harrell_c"]
+    (row,) = [line.split() for line in lines if line.startswith("Cox")]
+    assert row == ["Cox", f"{expected:.3f}", "-", "-", "-"]
 
 
 def test_the_picture_is_one(demo):

@@ -25,3 +25,14 @@ def test_infinite_values_meet_their_sentence_alone(tmp_path, capsys):
     assert main(["fit", str(tmp_path / "rows.csv"), *OUTCOME, "--out", str(tmp_path / "model")]) == 1
     (said,) = capsys.readouterr().err.splitlines()
     assert "got an infinite value in column 'id' at row 0" in said
+
+
+def test_a_missing_status_is_told_by_its_row(tmp_path, capsys):
+    """A parquet file holds None there, not NaN."""
+    rows = make_table(60).drop(columns="died")
+    rows.loc[3, "status"] = None
+    rows.to_parquet(tmp_path / "rows.parquet")
+    asked = ["fit", str(tmp_path / "rows.parquet"), "--time", "months", "--event", "status=dead", "--drop", "id"]
+    assert main([*asked, "--out", str(tmp_path / "model")]) == 1
+    assert "event must be known" in (said := capsys.readouterr().err)
+    assert "at row 3" in said

@@ -53,6 +53,13 @@ def test_a_formula_is_not_passed_through(trial, model):
     assert written == ["'=1+1", "'@a", "-3", "x", "a\n=1", "'\n=1", "'\uff1d1", "'\t=1", "' =1", " -3"] * 8
 
 
+def test_ids_are_not_lost_under_the_name_of_a_prediction(trial, model, capsys):
+    make_table().rename(columns={"id": "leaf"}).to_csv("ids.csv", index=False)
+    assert main(["predict", model, "ids.csv", "--id", "leaf", "--out", "p.csv"]) == 1
+    assert "--id must not be called as a column of the result is, got 'leaf'; rename" in capsys.readouterr().err
+    assert not (trial / "p.csv").exists()
+
+
 def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):
     (trial / "p.csv").write_text("good")
 

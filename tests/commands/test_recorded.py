@@ -38,6 +38,26 @@ def test_options_beside_a_record_take_precedence(trial):
     assert (load_model("b").depth_, load_model("b").leaf) == (0, "weibull")
 
 
+def test_an_option_for_the_outcome_takes_the_place_of_the_recorded_one(trial, capsys):
+    """The former columns are no features then, and one that was left out may have a role."""
+    table = make_table()
+    begin, end = np.zeros(len(table)), table["months"]
+    table.assign(begin=begin, end=end, why=table["died"] * (1 + table["id"] % 2)).to_csv("trial.csv", index=False)
+    tree = ["--model", "optimal", "--depth", "1"]
+    spans = ["--start", "begin", "--stop", "end", "--id", "id", "--event", "died"]
+    assert main(["fit", "trial.csv", *spans, "--drop", "months", "status", "why", *tree, "--out", "a"]) == 0
+    assert main(["evaluate", "a", "trial.csv"]) == 0
+    first = capsys.readouterr().out.splitlines()[-2:]
+    assert main(["evaluate", "a", "trial.csv", "--time", "months"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == first
+    assert main(["fit", "--config", "a", "--time", "months", "--out", "b"]) == 0
+    assert main(["fit", "--config", "a", "--cause", "why", "--drop", "months", "--out", "c"]) == 0
+    capsys.readouterr()
+    assert load_model("b").feature_names_in_.tolist() == ["age", "arm"]
+    assert load_model("c").feature_names_in_.tolist() == ["age", "arm", "status"]
+    assert load_model("c").cause_names_ == ("1", "2")
+
+
 def test_a_repeated_run_on_other_rows_says_so(trial, capsys):
     assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
     make_table(70).to_csv("trial.csv", index=False)

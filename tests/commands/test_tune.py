@@ -69,21 +69,26 @@ def test_late_entry_intervals_and_weights_reach_the_fits(data, tmp_path, capsys)
 
 
 def test_evaluate_takes_the_columns_of_a_study(data, tmp_path, capsys):
-    """Causes, subjects and late entry too: the record of the model names all columns of the outcome."""
+    """Causes, subjects, late entry and weights too: the record of the model names all columns of the outcome."""
     rows = pd.concat([data.X.assign(part=k) for k in (0, 1)], ignore_index=True)
     time, half = data.time.numpy(), 0.5 * data.time.numpy()
     cause = np.where(data.event.numpy(), 1 + np.arange(data.n) % 2, 0)
     rows["who"] = np.tile(np.arange(data.n), 2)
     rows["begin"], rows["end"] = np.append(np.zeros(data.n), half), np.append(half, time)
     rows["why"] = np.append(np.zeros(data.n, int), cause)
+    rows["count"] = np.tile(1 + np.arange(data.n) % 3, 2)
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    columns = ["--start", "begin", "--stop", "end", "--id", "who", "--cause", "why"]
+    columns = ["--start", "begin", "--stop", "end", "--id", "who", "--cause", "why", "--weight", "count"]
     settings = ["--set", "depth=0", "leaf=weibull", "l2=1.0", "--measures", "harrell_c", "--trials", "1"]
     arguments = ["tune", str(tmp_path / "rows.csv"), *columns, *settings, "--out", str(tmp_path / "out")]
     assert main([*arguments, "--folds", "2", "--no-progress"]) == 0
     capsys.readouterr()
-    assert main(["evaluate", str(tmp_path / "out" / "model"), str(tmp_path / "rows.csv")]) == 0
-    assert f"of {data.n} subjects" in capsys.readouterr().out
+    asked = ["evaluate", str(tmp_path / "out" / "model"), str(tmp_path / "rows.csv")]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert f"of {data.n} subjects" in shown
+    assert main([*asked, *columns]) == 0
+    assert capsys.readouterr().out == shown
 
 
 def test_ctrl_c_in_a_trial_ends_without_a_traceback(table, tmp_path, monkeypatch, capfd):

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv import OptimalSurvivalTree
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 from softsurv.explore import crossings
 
@@ -126,3 +128,12 @@ def test_columns_without_names_are_taken_by_position(uneven):
     pd.testing.assert_frame_equal(found, expected)
     with pytest.raises(InvalidSurvivalDataError, match=f"X must have {X.shape[1]} features"):
         crossings(uneven.tree, row, X.to_numpy(dtype=object)[:, 1:])
+
+
+def test_a_feature_may_be_called_self():
+    """pandas' own argument of assign has this name."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"self": rng.normal(size=100)})
+    time = rng.exponential(np.where(X["self"] > 0, 0.2, 2.0))
+    tree = OptimalSurvivalTree(max_depth=1).fit(SurvivalData(X, time, np.ones(100, dtype=bool)))
+    assert crossings(tree, X.iloc[[0]], X)["feature"].tolist() == ["self"]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.explore.curves import (
     MAX_STEPS,
@@ -58,6 +59,16 @@ def test_curves_are_thinned_by_risk_and_keep_their_ends(gbsg2):
             np.testing.assert_allclose(
                 full.mean, gbsg2.tree.predict_survival_function(rows, times=times).mean(0), atol=1e-12
             )
+
+
+def test_the_mean_counts_weights_as_the_observed_curve_does(stump):
+    data, times = stump.data, np.array([100.0, 400.0, 900.0])
+    weight = 1.0 + 9.0 * (data.X["grade"] == "III").to_numpy()
+    weighed = SurvivalData(data.X, data.time, data.event, weight=weight)
+    (one,) = curves_by_leaf(stump.tree, weighed, times)
+    curves = stump.tree.predict_survival_function(data.X, times=times)
+    np.testing.assert_allclose(one.mean, weight @ curves / weight.sum())
+    assert np.abs(one.mean - curves.mean(0)).max() > 0.01
 
 
 def test_survival_frame_keeps_index_and_times(gbsg2):

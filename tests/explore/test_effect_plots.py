@@ -1,11 +1,14 @@
 """Effects of features, drawn: on the routing, in leaves, and along one feature."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from softsurv import OptimalSurvivalTree
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import (
     plot_feature_profile,
@@ -69,6 +72,19 @@ def test_profile_is_what_moving_the_feature_does(mixed):
     assert means[1] == pytest.approx(mixed.tree.predict_expectation(moved, 500.0).mean())
 
 
+@pytest.mark.parametrize("name", ["stage", "self"])  # pandas' own argument of assign is called self
+def test_profile_sets_levels_that_are_numbers(name):
+    """Categories of whole numbers got no level at all: all rows counted as missing."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: pd.Categorical(rng.integers(1, 4, 200))})
+    time = rng.exponential(np.where(X[name] == 2, 0.2, 2.0))
+    tree = OptimalSurvivalTree(max_depth=1).fit(SurvivalData(X, time, np.ones(200, dtype=bool)))
+    shares, _ = profile(tree, X, name, ["1", "2", "3"], 1.0)
+    expected = [np.bincount(tree.apply(pd.DataFrame({name: [k]})), minlength=2) for k in (1, 2, 3)]
+    np.testing.assert_array_equal(shares, expected)
+    assert (shares[0] != shares[1]).any()
+
+
 @pytest.mark.parametrize("feature", ["age", "grade", "marker"])
 def test_feature_profiles_of_numbers_and_categories(mixed, feature):
     ax = plot_feature_profile(mixed.tree, mixed.data, feature, axes(), time_unit="days")
@@ -80,3 +96,6 @@ def test_what_cannot_be_drawn_is_said(stump, gbsg2):
         plot_routing_effects(stump.tree)
     with pytest.raises(InvalidParameterError, match="feature must be a column of the data, got 'nope'"):
         plot_feature_profile(gbsg2.tree, gbsg2.test, "nope")
+    unknown = stump.data.with_features(stump.data.X.assign(marker=np.nan))
+    with pytest.raises(InvalidParameterError, match="feature must have known values in the data, got none of 'marker'"):
+        plot_feature_profile(stump.tree, unknown, "marker")

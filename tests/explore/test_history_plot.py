@@ -8,7 +8,7 @@ import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.explore import plot_history
 
 PATH = pd.DataFrame({"x": [0.0, 1.0, 0.0], "from": [0.0, 1.0, 2.0], "to": [1.0, 2.0, 2.5]})
@@ -77,3 +77,6 @@ def test_what_is_no_path_is_refused():
         plot_history(tree, visits(True))
     with pytest.raises(InvalidSurvivalDataError, match="row 1"):
         plot_history(tree, PATH.assign(**{"from": [0.0, 0.5, 2.0]}), "from", "to")
+    later = PATH.assign(**{"from": PATH["from"] + 3, "to": PATH["to"] + 3})
+    with pytest.raises(InvalidTimesError, match="horizon must lie after the start of the first row at 3, got 2"):
+        plot_history(tree, later, "from", "to", horizon=2)

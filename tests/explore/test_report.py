@@ -11,6 +11,7 @@ import pytest
 from softsurv import SoftSurvivalTree
 from softsurv.cli import main
 from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidParameterError
 from softsurv.explore import report_html
 from softsurv.explore.report_tree import logrank_words
 from softsurv.explore.view import tree_view
@@ -178,6 +179,14 @@ def test_the_command_writes_the_page(gbsg2, tmp_path, capsys):
     assert "20 bootstrap samples" in out.read_text()
     assert main(["report", str(model), str(table), *options[:-1], str(tmp_path / "none" / "r.html")]) == 1
     assert "--out must lie in an existing folder" in capsys.readouterr().err
+    assert main(["report", str(model), str(table), *options, "--stability", "1"]) == 1
+    assert "--stability must be 0 or at least 2 samples, got 1" in capsys.readouterr().err
+
+
+def test_one_sample_for_the_stability_is_refused_before_the_work(gbsg2, monkeypatch):
+    monkeypatch.setattr("softsurv.explore.report.data_section", None)
+    with pytest.raises(InvalidParameterError, match="bootstrap must be an integer >= 2, got 1"):
+        report_html(gbsg2.tree, gbsg2.test, bootstrap=1)
 
 
 def test_the_log_rank_test_of_the_leaves_is_on_the_page(page, gbsg2):

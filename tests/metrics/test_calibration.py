@@ -128,6 +128,22 @@ def test_predictions_of_exactly_zero_and_one_are_smoothed():
     assert np.isfinite(smoothed_observed_survival(time, event, survival, 0.7)).all()
 
 
+def test_predictions_that_all_lie_beside_one_are_smoothed():
+    """At a very early horizon they are one value within the precision of the smoother."""
+    time, event, rate = exponential_fold(1, n=200)
+    errors = calibration_errors(time, event, np.exp(-rate * 1e-9), 1e-9)
+    assert errors.largest < 1e-6
+
+
+def test_rows_of_weight_zero_are_as_if_they_were_not_there():
+    time, event, _ = exponential_fold(2, n=200)
+    weight, survival = np.repeat([0.0, 1.0], 100), np.repeat([0.2, 0.4, 0.6, 0.8], 50)
+    found = calibration_curve(time, event, survival, 0.7, weight=weight)
+    expected = calibration_curve(time[100:], event[100:], survival[100:], 0.7)
+    for name in ("predicted", "observed", "lower", "upper", "n"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
 def test_bad_arguments_are_refused():
     time, event, survival = [1.0, 2.0], [True, True], [0.5, 0.6]
     with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest observed time 2"):

@@ -209,5 +209,7 @@ def test_what_cannot_be_measured_is_refused():
         auc_incidence(time, cause, risk, TIMES, censoring, 3)
     with pytest.raises(NoComparablePairsError, match="no pair"):
         cause_specific_concordance(time, cause, risk[:, 0], 3)
-    with pytest.raises(InvalidTimesError, match="horizon must be a time up to the largest test time 12, got 20"):
+    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest test time 12, got 20"):
         calibration_curve_incidence(time, cause, risk[:, 0], 20.0)
+    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest test time 12, got -1"):
+        calibration_curve_incidence(time, cause, risk[:, 0], -1.0)

@@ -64,6 +64,8 @@ def test_a_weight_is_a_number_of_copies():
 def test_one_group_has_nothing_to_differ_from():
     time, event, _, _ = sample(0)
     assert logrank_test(time, event, np.zeros(time.size)) == pytest.approx((0.0, 0, 1.0), abs=1e-12)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, time.size)
+    assert logrank_test(time, event, np.zeros(time.size), weight) == (0.0, 0, 1.0)
 
 
 def test_a_group_that_is_never_at_risk_beside_another_is_not_counted():
@@ -80,3 +82,32 @@ def test_numbers_at_risk_follow_the_definition(late):
     at = np.array([0.0, 1.0, 4.0, 4.5, 100.0])
     expected = [weight[(begin < t) & (t <= time)].sum() for t in at]
     np.testing.assert_allclose(numbers_at_risk(at, time, weight, entry if late else None), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("groups", [2, 3])
+def test_many_rows_keep_their_degrees_of_freedom(groups, weighed):
+    """Rounding of a sum over thousands of times made up a degree of freedom, which changed the p-value."""
+    rng = np.random.default_rng(0)
+    time, event, group = rng.exponential(size=5000), rng.random(5000) < 0.6, rng.integers(groups, size=5000)
+    found = logrank_test(time, event, group, rng.uniform(0.1, 2.0, 5000) if weighed else None)
+    assert found.degrees_of_freedom == groups - 1
+    if not weighed:
+        theirs = lifelines.statistics.multivariate_logrank_test(time, group, event)
+        assert (found.statistic, found.p_value) == pytest.approx((theirs.test_statistic, theirs.p_value), rel=1e-6)
+
+
+def test_a_small_group_counts_beside_a_large_one():
+    rng = np.random.default_rng(1)
+    time, event = rng.exponential(size=20_000), rng.random(20_000) < 0.6
+    group = np.where(np.arange(20_000) == np.argsort(time)[5000], 2, rng.integers(2, size=20_000))
+    found = logrank_test(time, event, group)
+    theirs = lifelines.statistics.multivariate_logrank_test(time, group, event)
+    assert found.degrees_of_freedom == 2
+    assert (found.statistic, found.p_value) == pytest.approx((theirs.test_statistic, theirs.p_value), rel=1e-6)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_nobody_is_at_risk_after_the_last_time(late):
+    weight, time = np.full(10, 0.1), np.arange(1.0, 11.0)
+    assert numbers_at_risk([10.5, 99.0], time, weight, time - 1 if late else None).tolist() == [0.0, 0.0]

@@ -108,3 +108,9 @@ def test_the_mean_is_over_the_folds_that_have_a_measure():
     assert mean_over_folds([{"ibs": 0.5}, {"ibs": None}, {"ibs": 0.25}], "ibs") == 0.375
     with pytest.raises(InvalidSurvivalDataError, match="ibs could be measured on none of 2 folds: too few events"):
         mean_over_folds([{"ibs": None}] * 2, "ibs")
+
+
+def test_folds_that_met_one_group_alone_have_no_fairness():
+    assert mean_over_folds([{"fairness": 0.5}, {"ibs": 0.1}], "fairness") == 0.5
+    with pytest.raises(InvalidSurvivalDataError, match="on none of 1 folds: too few rows of a group; choose fewer"):
+        mean_over_folds([{"ibs": 0.1}], "fairness")

@@ -133,4 +133,5 @@ def test_a_study_of_optimal_trees_takes_late_entry(data):
     """Of the two objectives only the relative risk knows it."""
     late = SurvivalData(data.X, data.time, data.event, entry=0.5 * data.time)
     assert StudyObjective(late, "optimal").space["objective"] == "relative_risk"
+    assert StudyObjective(late, "optimal", space={"objective": "ibs"}).space["objective"] == "ibs"  # its fit says no
     assert StudyObjective(data, "optimal").space["objective"] != "relative_risk"

@@ -38,6 +38,22 @@ def test_the_table_is_best_first_with_standard_errors(found):
     assert table["harrell_c_se"].tolist() == pytest.approx([0.05, 0.05, 0.0])
 
 
+def test_the_penalty_of_fairness_is_not_its_measure():
+    """Both are called fairness: the table showed the penalty, and put the largest one last."""
+    study = optuna.create_study()
+    span = optuna.distributions.FloatDistribution(1.0, 100.0)
+    for gap, penalty in ((0.2, 1.0), (0.1, 90.0)):
+        folds, params = {"fairness": [gap, gap]}, {"fairness": penalty}
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=gap, params=params, distributions={"fairness": span}, user_attrs={"folds": folds}
+            )
+        )
+    table = trial_table(study, ("fairness",))
+    assert table["fairness"].tolist() == [0.1, 0.2]
+    assert table["fairness (parameter)"].tolist() == [90.0, 1.0]
+
+
 def test_the_best_stands_beside_the_default(found):
     default = {"harrell_c": [0.7, 0.7], "ibs": [0.25, 0.35]}
     told = StudyResult(found, MEASURES, {}, default=default).against_default()
