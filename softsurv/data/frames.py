@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -85,11 +86,7 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InvalidSurvivalDataError(f"X must be an existing file, got {str(path)!r}; check the path")
     with readable(path, "X", "check the file"):
         unnamed = [] if ".parquet" in suffixes else unnamed_columns(path)
-        frame = pd.read_parquet(path) if ".parquet" in suffixes else pd.read_csv(path, low_memory=False)
-    if not isinstance(frame.index, pd.RangeIndex) and ".csv" in suffixes:
-        raise InvalidSurvivalDataError(
-            f"X must have a name for every column, got more cells than names in {str(path)!r}; complete its first line"
-        )
+        frame = pd.read_parquet(path) if ".parquet" in suffixes else _read_csv(path)
     mark = next((mark for mark in ";\t|" if frame.shape[1] == 1 and mark in str(frame.columns[0])), None)
     if mark is not None:
         raise InvalidSurvivalDataError(
@@ -98,6 +95,21 @@ def read_table(path: Path) -> pd.DataFrame:
             "frame or save it by to_csv('commas.csv', index=False)"
         )
     return without_unnamed(frame, unnamed, path)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A csv file; its first column is never the index."""
+    import pandas as pd
+
+    with catch_warnings():
+        simplefilter("error", pd.errors.ParserWarning)  # pandas leaves out the cells without a name
+        try:
+            return pd.read_csv(path, low_memory=False, index_col=False)
+        except pd.errors.ParserWarning:
+            raise InvalidSurvivalDataError(
+                f"X must have a name for every column, got more cells than names in {str(path)!r}; "
+                "complete its first line"
+            ) from None
 
 
 @contextmanager

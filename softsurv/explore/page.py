@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.kinds import is_text
 from softsurv.data.rules import rounded_text
 from softsurv.explore.style import escaped, without_control_characters, without_formulas
 
@@ -118,7 +119,7 @@ def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
 
 def _kind(column: pd.Series) -> str:
     """How a column of a table is set: numbers, short text in one line, or words that wrap."""
-    if column.dtype != object:
+    if not is_text(column):
         return ""
     return ' class="words"' if column.astype(str).str.len().max() > LINE else ' class="text"'
 

@@ -130,7 +130,7 @@ def test_codes_of_named_groups_must_be_known():
     with pytest.raises(InvalidSurvivalDataError, match=r"group must be a code in 0\.\.1, got 2 at row 1 and 1 more"):
         group_column([0, 2, 5], ("a", "b"))
     with pytest.raises(
-        InvalidSurvivalDataError, match="id must be known, got None at row 1; drop the row or name a id"
+        InvalidSurvivalDataError, match=r"id must be known, got (None|nan) at row 1; drop the row or name a id"
     ):
         group_column(["a", None], argument="id")
 

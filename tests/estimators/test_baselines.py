@@ -181,7 +181,7 @@ def test_a_column_that_foretells_a_cause_is_said_once(weight):
     data = survival_data(X, time=rng.exponential(size=200), cause=cause, **outcome)
     with pytest.warns(ConvergenceWarning, match=r"^cause '2' is foretold by 'told': .*; leave the column out$") as said:
         CauseSpecificCox().fit(data)
-    assert len(said) == 1
+    assert len([one for one in said if not issubclass(one.category, DeprecationWarning)]) == 1  # lifelines' use of pandas
 
 
 def test_independent_columns_are_the_first_of_those_that_follow_from_one_another():

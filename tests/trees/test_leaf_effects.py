@@ -109,7 +109,7 @@ def test_leaves_that_share_their_slopes_have_one_row():
     asked = contrasts(COLUMNS, SOURCES, spread(0.7))
     assert set(effect_table(tree, USED, None, asked).index.get_level_values("leaf")) == {"all"}
     assert set(effect_table(tree, USED, None, asked, "time").index.get_level_values("leaf")) == {0, 1}
-    assert effect_table(tree, USED, None, asked)[["standard_error", "lower", "upper"]].isna().all(None)
+    assert effect_table(tree, USED, None, asked)[["standard_error", "lower", "upper"]].isna().all(axis=None)
     assert shares_slopes(tree.leaves[0], 4)
     assert not shares_slopes(tree.leaves[0, :1], 4)
 
