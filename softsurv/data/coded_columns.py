@@ -103,9 +103,9 @@ class CodedColumn(NamedTuple):
         levels, swapped = self.levels, False
         if self.ordered:
             levels = tuple(sorted(levels[: code + 1]))
-        elif levels and not self.as_one:
-            swapped = code == len(levels)
-            levels = levels if swapped else (levels[code],)
+        elif levels:
+            swapped = code == (1 if self.as_one else len(levels))
+            levels = levels if swapped or self.as_one else (levels[code],)
         goes = self.missing_code == code if self.nominal else self.missing_code <= code
         missing = (bool(self.missing) and goes != swapped) if routes else None
         if levels:

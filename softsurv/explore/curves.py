@@ -125,7 +125,9 @@ def curves_by_leaf(
             found.append(RowCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
             continue
         values = np.asarray(predict(data.X.iloc[chosen], times=times))
-        lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+        with np.errstate(invalid="ignore"):  # infinite hazards, where nobody survives, have no difference
+            spread = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+        lower, middle, upper = np.where(np.isnan(spread), np.inf, spread)
         mean = np.average(values, axis=0, weights=None if weight is None else weight[chosen])
         found.append(RowCurves(number, rows, values, middle, lower, upper, mean))
     return found

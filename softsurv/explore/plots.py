@@ -211,7 +211,7 @@ def _robust_top(leaves: list[RowCurves]) -> float:
         middle, upper = (curve[np.isfinite(curve)] for curve in (one.middle, one.upper))
         if middle.size and upper.size:
             tops += [1.05 * float(middle.max()), 1.1 * float(np.quantile(upper, 0.9))]
-    return max(tops)
+    return max(tops, default=0.0) or 1.0  # where no hazard is above 0 and finite
 
 
 def _draw_leaves(ax: Axes, leaves: list[RowCurves], times: FloatArray, looks: dict[int, LineStyle]) -> None:

@@ -106,10 +106,11 @@ class TreeView:
         frame = as_frame(X.X if isinstance(X, SurvivalData) else X)
         if self.preprocessor is not None:
             return np.asarray(self.preprocessor.transform(frame), dtype=np.float64)
-        if not self.sources:
+        if self.soft and not self.sources:
             return numeric_matrix(frame)
         known = {source.name: fill(frame[source.name], source) for source in self.sources}
-        return np.column_stack([_encoded(column, known[column.source]) for column in self.columns])
+        encoded = [_encoded(column, known[column.source]) for column in self.columns]
+        return np.column_stack([np.empty((len(frame), 0)), *encoded])  # a tree may have no feature that can be split
 
     @property
     def leaves(self) -> list[int]:

@@ -126,5 +126,8 @@ def _checked(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> tuple[F
     if member.all() or not member.any():
         raise InvalidParameterError("group must mark some subjects and leave others, got all or none marked")
     if grid.size < 2:
-        raise InvalidParameterError("times must hold at least two values to integrate over, got one")
+        raise InvalidParameterError(
+            "times must hold at least two values to integrate over, got one; "
+            "give more, or fit a tree to events at several times, whose times are the default"
+        )
     return checked_probabilities("survival", survival, member.size, grid.size), grid, member

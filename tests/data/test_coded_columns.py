@@ -55,5 +55,17 @@ def test_answers_are_those_of_the_rules(table, cells, monkeypatch):
         np.testing.assert_array_equal(yes, of_code != swapped)
 
 
+@pytest.mark.parametrize("least", [1, N])  # whether "is missing" is a split of its own
+@pytest.mark.parametrize("levels", [("u",), ("u", "v"), ("u", "v", "w")])
+def test_the_rule_of_every_code_divides_the_rows_as_the_code_does(table, levels, least):
+    values = table["holes"]
+    column = CodedColumn("holes", levels=levels, other=len(levels) < 3)
+    for one in routed(column, 5, N, least):
+        codes = one.codes(values)
+        for code in range(one.n_codes):  # a search may take the last one, too
+            rule, swapped = one.rule(0, code, routes=True)
+            np.testing.assert_array_equal(rule.answers(values) != swapped, codes == code, err_msg=f"{one}, {code}")
+
+
 def test_nothing_has_no_answers():
     assert answers([], np.empty((0, 4), dtype=np.int32), routes=False).shape == (0, 4)

@@ -47,6 +47,25 @@ def later_rows(X, seed=1):
     return X.sample(len(X), random_state=seed).reset_index(drop=True).mask(rng.random(X.shape) < 0.3)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_printed_tree_is_the_tree_of_the_objective(seed, depth):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"grade": rng.choice(["I", "II", "III"], 90), "site": rng.choice(list("abcd"), 90)}, dtype=object)
+    X = X.mask(rng.random(X.shape) < 0.25)
+    time = rng.exponential(size=90) * np.exp(-1.0 * (X["grade"] == "III") - X["site"].isna()) + 0.01
+    tree = OptimalRegressionTree(max_depth=depth, missing="route").fit(X, time)
+    assert np.mean((tree.predict(X) - time) ** 2) == pytest.approx(tree.objective_)
+    survival = OptimalSurvivalTree(max_depth=depth, missing="route", min_samples_leaf=5)
+    survival.fit(X, (np.ones(90, bool), time))
+    deviance = 0.0
+    hazard = np.cumsum(1.0 / np.arange(90, 0, -1))[np.argsort(np.argsort(time))]  # Nelson-Aalen of all rows
+    for leaf in range(survival.tree_.n_leaves):
+        own = hazard[survival.apply(X) == leaf]
+        deviance -= np.log(own).sum() + own.size * np.log(own.size / own.sum())
+    assert deviance == pytest.approx(survival.objective_)
+
+
 # -- the search ------------------------------------------------------------------------------------------------------
 def questions_of(table):
     """Every question about a table: a cut or a level with missing values on either side, and whether one is missing."""

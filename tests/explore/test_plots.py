@@ -6,6 +6,7 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.explore import (
     leaf_summary,
     plot_brier,
@@ -19,6 +20,7 @@ from softsurv.explore import (
     plot_trace,
     plot_tree,
 )
+from softsurv.explore.curves import curves_by_leaf
 from softsurv.explore.view import tree_view
 
 
@@ -133,3 +135,23 @@ def test_tables_are_named_as_in_fit(gbsg2):
 def test_data_may_be_a_pair(gbsg2):
     ax = plot_leaf_curves(gbsg2.tree, (gbsg2.test.X, gbsg2.test.y), axes(), time_unit="days")
     assert ax.get_xlabel() == "Time (days)"
+
+
+def test_hazards_of_leaves_that_nobody_survives_end_there():
+    X = pd.DataFrame({"old": np.repeat([0.0, 1.0], 30)})
+    data = survival_data(X, time=np.concatenate([np.arange(31.0, 61), np.arange(1.0, 31)]), event=np.ones(60, bool))
+    tree = OptimalSurvivalTree(max_depth=1, leaf="km", shrinkage=0).fit(data)
+    times = np.array([29.0, 30.0, 40.0])
+    one = next(one for one in curves_by_leaf(tree, data, times, "cumulative_hazard") if 59 in one.rows)
+    assert one.middle[0] == pytest.approx(np.log(30))
+    assert np.isposinf(one.middle[1:]).all()
+    for draw in (plot_hazard, plot_cumulative_hazard):
+        assert 0 < draw(tree, data, axes()).get_ylim()[1] < 10
+
+
+def test_hazards_without_any_finite_height_have_an_axis():
+    X = pd.DataFrame({"old": np.repeat([0.0, 1.0], 10)})
+    data = survival_data(X, time=np.full(20, 7.0), event=np.ones(20, bool))
+    tree = OptimalSurvivalTree(max_depth=0, leaf="km").fit(data)
+    assert plot_cumulative_hazard(tree, data, axes()).get_ylim() == (0, 1)
+    assert plot_hazard(tree, data, axes(), horizon=1000.0).get_ylim() == (0, 1)  # the curve ends within the first span

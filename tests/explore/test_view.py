@@ -4,12 +4,13 @@ import copy
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
-from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
-from softsurv.errors import InvalidParameterError
+from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore, survival_data
+from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.explore.curves import leaf_looks, leaf_summary
 from softsurv.explore.style import NO_ROWS, risk_styles
 from softsurv.explore.view import tree_view
@@ -151,3 +152,14 @@ def test_trees_without_curves_or_fit_are_refused_by_name(show, stump):
         getattr(explore, show)(OptimalRegressionTree(), data)
     with pytest.raises(NotFittedError):
         getattr(explore, show)(OptimalSurvivalTree(), data)
+
+
+def test_a_tree_without_features_that_can_be_split_is_explained_and_explored():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"site": ["a"] * 60, "one": np.ones(60)})
+    data = survival_data(X, time=rng.exponential(5.0, 60), event=rng.random(60) < 0.7)
+    with pytest.warns(DataWarning, match="no feature can be split"):
+        tree = OptimalSurvivalTree(max_depth=2).fit(data)
+    assert tree_view(tree).encode(X).shape == (60, 0)
+    assert tree.explain(X.head(1)).leaf == 0
+    assert "<html" in explore.explorer(tree, data).page

@@ -229,7 +229,8 @@ class CompetingRisks:
         Notes
         -----
         A row's covariates hold until the subject's next row starts, and those of its last row from then on: the
-        prediction for later times is as if nothing changed any more. For one row it is as if it stayed so.
+        prediction for later times is as if nothing changed any more. For one row it is as if it stayed so. Where the
+        curve of a leaf has reached 0, nothing is known of later events there: rows that start after that have none.
         """
         check_is_fitted(self, "censoring_")
         code = None if cause is None else self._cause(cause)
