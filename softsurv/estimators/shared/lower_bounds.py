@@ -24,6 +24,9 @@ REACH, MARGINS = 0.99, (2.0, 3.0, 5.0)
 """Cut-offs tried in a leaf: quantile ``REACH``, over its rows, of the times at which F reaches ``MARGINS`` times the
 allowed error. The first cut-off that cuts few bounds is taken."""
 
+EARLIER = (0.9, 0.75, 0.5, 0.25)
+"""Smaller quantiles than ``REACH``, tried where too few rows are followed until the first cut-off."""
+
 CUT = 0.005
 """Share of a leaf's bounds that the cut-off may cut; such a bound is shorter than it needs to be."""
 
@@ -157,21 +160,30 @@ class LowerBounds:
         """How many rows a leaf has, how many of them count as followed, the level of the score, and the cut-off."""
         if not some.size:
             return 0, 0.0, 0.0, 0.0
-        rows, found = data.X.iloc[some], (0.0, 0.0, 0.0)
-        for margin in MARGINS:
+        rows = data.X.iloc[some]
+
+        def tried(margin: float, reach: float) -> tuple[float, float, float]:
+            """Followed rows, level and cut-off."""
             early = self._time_at(rows, min(margin * alpha, 0.5 * (1.0 + alpha)))
-            cutoff = float(np.minimum(np.quantile(early, REACH, method="higher"), self.horizon_))
+            cutoff = float(np.minimum(np.quantile(early, reach, method="higher"), self.horizon_))
             score = np.empty(some.size)
             for model, scored in scorers:
                 mine = np.flatnonzero(np.isin(some, scored))
                 score[mine] = model._score(rows.iloc[mine], np.minimum(time[some[mine]], cutoff))
             weight = followed_weight(time[some], event[some], cutoff)
-            level = lower_cutoff(score, weight, alpha)
-            if level <= 0 < found[1]:  # too few rows are followed until then
+            return float(weight.sum()), lower_cutoff(score, weight, alpha), cutoff
+
+        for reach in (REACH, *EARLIER):
+            found = tried(MARGINS[0], reach)
+            if found[1] > 0:
                 break
-            found = float(weight.sum()), level, cutoff
-            if level <= 0 or np.mean(self._time_of_score(rows, level) > cutoff) <= CUT:
+        for margin in MARGINS[1:]:
+            if found[1] <= 0 or np.mean(self._time_of_score(rows, found[1]) > found[2]) <= CUT:
                 break
+            later = tried(margin, REACH)
+            if later[1] <= 0:  # too few rows are followed until then
+                break
+            found = later
         return some.size, *found
 
     def _scorers(self, data: SurvivalData, n_folds: int | None) -> list[Any]:

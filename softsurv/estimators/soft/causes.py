@@ -78,7 +78,8 @@ class SoftCauses(CompetingRisks):
         with np.errstate(divide="ignore"):
             if prepared.path == "hbp":
                 return np.log(self._cause_hazards(prepared, times).sum(-1))
-            return np.log(-np.log(np.maximum(self._mixed(prepared, times)[0], 1e-300)))
+            survival = np.clip(self._mixed(prepared, times)[0], 1e-300, 1.0)  # rounded shares may sum to above 1
+            return np.log(-np.log(survival))
 
     def _hazard_of_all(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         """Hazard of any event per unit of time, (n, T)."""

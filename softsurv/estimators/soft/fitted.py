@@ -115,7 +115,7 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
                 values = self.tree_.log_cumulative_hazard(x, grid)[0]
             else:
                 survival = self.tree_.survival_function(x, grid, "soft")[0]
-                values = torch.log(-torch.log(survival.clamp(min=1e-300)))
+                values = torch.log(-torch.log(survival.clamp(1e-300, 1.0)))  # rounded shares may sum to above 1
         out = values.double().cpu().numpy()
         out[:, times <= 0] = -np.inf
         return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
 from oracles.cut_rows import cut_rows
 
@@ -236,6 +237,19 @@ def test_dense_trees_hold_a_hazard_for_each_cause(dense, data, tmp_path):
     np.testing.assert_array_equal(again.predict_cumulative_incidence(X, times), states_of(dense, X, times))
     scores = dense.evaluate_starts(data.X, data.y)
     assert len(scores) == 2
+
+
+@pytest.mark.parametrize("causes", [False, True])
+def test_the_mixture_of_leaves_has_a_curve_soon_after_time_zero(data, causes):
+    """Shares in float32 sum to 1 but for rounding: survival above 1 gave nan."""
+    part = data.take(np.arange(200))
+    how = {"depth": 3, "leaf": "weibull", "max_terms": None, "n_restarts": 1, "dtype": "float32"}
+    tree = SoftSurvivalTree(**how, l2=0.1, shrinkage=1.0, routing_l2=0.01)
+    tree.fit(part if causes else part.of_cause("relapse"))
+    tree.tree_.routing.data = torch.randn(tree.tree_.routing.shape, generator=torch.Generator().manual_seed(0))
+    survival = tree.predict_survival_function(data.X, np.geomspace(1e-12, 1e-3, 12), path="soft")
+    np.testing.assert_allclose(survival[:, 0], 1.0, rtol=0, atol=1e-6)
+    assert np.isfinite(survival).all()
 
 
 def states_of(tree, X, times):
