@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from softsurv.commands._input import (
@@ -16,6 +17,7 @@ from softsurv.commands._input import (
 )
 from softsurv.commands._output import data_line, echo, output_file
 from softsurv.errors import InvalidParameterError, did_you_mean
+from softsurv.files import replacing
 
 _EPILOG = """\
 examples:
@@ -65,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     check_outcome(args)
     check_table(args)
     names = _names(args.models, intervals=args.upper is not None)
+    if args.plot is not None:
+        _check_format(args.plot)
     out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
     data = read_data(args, training=True)  # before what is slow to load
 
@@ -75,10 +79,12 @@ def run(args: argparse.Namespace) -> int:
     found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
     echo("", str(found))
     if out is not None:
-        found.folds.to_csv(out, index=False)
+        with replacing(out) as part:
+            found.folds.to_csv(part, index=False)
         echo(f"folds: {out}")
     if picture is not None:
-        found.plot().figure.savefig(picture, dpi=150)
+        with replacing(picture) as part:
+            found.plot().figure.savefig(part, dpi=150, format=_format(picture))
         echo(f"picture: {picture}")
     return 0
 
@@ -91,6 +97,20 @@ def _names(given: list[str] | None, intervals: bool) -> list[str]:
         if intervals and name in NAMES and name != "soft":
             raise InvalidParameterError(f"--upper is for soft trees alone, got --models {name}; leave one of them out")
     return names
+
+
+def _format(picture: str | Path) -> str:
+    """The format that the name of a picture asks for."""
+    return Path(picture).suffix[1:].lower() or "png"
+
+
+def _check_format(picture: str) -> None:
+    """Raise before the first fit where no picture can be of that format."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if _format(picture) not in known:
+        raise InvalidParameterError(f"--plot must end in one of {', '.join(sorted(known))}, got {picture!r}")
 
 
 def _check_model(name: str) -> None:
