@@ -106,11 +106,11 @@ def _format(picture: str | Path) -> str:
 
 def _check_format(picture: str) -> None:
     """Raise before the first fit where no picture can be of that format."""
-    from matplotlib.backend_bases import FigureCanvasBase
+    from softsurv.explore.style import picture_formats
 
-    known = FigureCanvasBase.get_supported_filetypes()
+    known = picture_formats()
     if _format(picture) not in known:
-        raise InvalidParameterError(f"--plot must end in one of {', '.join(sorted(known))}, got {picture!r}")
+        raise InvalidParameterError(f"--plot must end in one of {', '.join(known)}, got {picture!r}")
 
 
 def _check_model(name: str) -> None:

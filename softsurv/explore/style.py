@@ -278,3 +278,10 @@ def _apart(names: list[str], limit: int) -> dict[str, str]:
     tails = {name: name[len(common) :] for name in names}
     told = {name: head + (tail if len(tail) <= room else f"{tail[: room - 1]}…") for name, tail in tails.items()}
     return told if len(set(told.values())) == len(names) else {name: name for name in names}
+
+
+def picture_formats() -> list[str]:
+    """Formats in which a picture can be saved, as the endings of files."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(FigureCanvasBase.get_supported_filetypes())
