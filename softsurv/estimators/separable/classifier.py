@@ -99,8 +99,8 @@ def _checked(y: Any, n: int) -> NDArray[Any]:
                 raise
             first = coded("y", labels)[0][0]  # it names the kinds that have no order
             raise InvalidSurvivalDataError(
-                f"Unknown label type: y must be numbers or text, got objects such as {first!r}; give them a type, as in "
-                "y.astype(int)"  # scikit-learn's checks ask for the first three words
+                f"Unknown label type: y must be numbers or text, got objects such as {first!r}; give them a type, as "
+                "in y.astype(int)"  # scikit-learn's checks ask for the first three words
             ) from None
     if len(labels) != n:
         raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
