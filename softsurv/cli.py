@@ -6,6 +6,7 @@ import argparse
 import difflib
 import errno
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -74,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     What is wrong with the input is told in one sentence on stderr; ``--debug`` raises it instead.
     """
     debug = False
+    _open_streams()
     try:
         parser = build_parser()
         args, unknown = parser.parse_known_args(argv)
@@ -105,6 +107,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def _open_streams() -> None:
+    """Let a process that was started without stdout or stderr, as by ``>&-``, write to nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  open as long as the process
+
+
 def _refuse(parser: argparse.ArgumentParser, command: str | None, unknown: str) -> NoReturn:
     """Wrong usage: what no argument takes, with the option that may be meant."""
     if command is not None:
@@ -130,6 +139,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = "" if error.filename is None else f" for {error.filename!r}"
         return f"no space left on the disk{place}; free some, what was there before is unharmed"
+    if isinstance(error, UnicodeEncodeError):
+        return f"the screen cannot show {error.object[error.start : error.end]!a} in {error.encoding}; write to --out"
     if isinstance(error, MemoryError):
         return "not enough memory; use fewer rows or columns, or --memory"
     if isinstance(error, OSError) and error.filename is not None:

@@ -49,10 +49,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     OSError
         With the name of the file.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        yield target
+    if os.path.exists(path) and not os.path.isfile(path):  # asked of the link: that of /dev/stdout names no path
+        yield Path(path)
         return
+    target = Path(os.path.realpath(path))
     part = target.with_name(PART.format(secrets.token_hex(8)))
     try:
         _remove_stale(target.parent)

@@ -102,6 +102,21 @@ def test_a_fit_whose_reader_stops_reading_is_saved(tmp_path):
     assert load_model(tmp_path / "model").tree_.n_leaves <= 2
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+def test_no_output_at_all_costs_no_command():
+    command = f'"{sys.executable}" -m softsurv datasets veterans >&- 2>&-'
+    assert subprocess.run(command, shell=True).returncode == 0
+
+
+def test_a_table_that_the_screen_cannot_show_asks_for_a_file(capsys, monkeypatch):
+    def encode(*_):
+        "ö".encode("ascii")
+
+    monkeypatch.setattr("softsurv.commands.datasets.run", encode)
+    assert main(["datasets"]) == 1
+    assert "the screen cannot show '\\xf6' in ascii; write to --out" in capsys.readouterr().err
+
+
 def test_the_parser_knows_every_command_by_its_file():
     folder = Path(sys.modules["softsurv.commands"].__path__[0])
     files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}

@@ -65,6 +65,13 @@ def test_a_pipe_is_written_to(tmp_path):
     writer.join()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such device")
+def test_standard_output_may_be_a_pipe():
+    words = "from softsurv.files import replace_file; replace_file('/dev/stdout', 'through')"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("through", "")
+
+
 def test_what_killed_writers_left_is_removed_in_time(tmp_path):
     fresh, stale = tmp_path / PART.format("fresh"), tmp_path / PART.format("stale")
     for part in (fresh, stale):

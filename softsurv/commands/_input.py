@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -129,11 +131,12 @@ def check_table(args: argparse.Namespace) -> None:
 def column_names(file: Path) -> list[str] | None:
     """The names in a table's first line, or None where only its reader can tell."""
     kind = file.suffix.lower()
-    if kind == ".csv":
-        with open(file, encoding="utf-8-sig", errors="replace", newline="") as lines:
+    if kind == ".csv" or file.name.lower().endswith(".csv.gz"):
+        opened = gzip.open if kind == ".gz" else open
+        with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             try:
                 names = next(csv.reader(lines), [])
-            except csv.Error:
+            except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile):
                 return None
         if any(mark in name for name in names for mark in "\0\ufffd"):  # another encoding, which the reader names
             return None

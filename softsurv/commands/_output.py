@@ -22,9 +22,10 @@ _OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".f
 
 def echo(*lines: str) -> None:
     """Write lines to stdout. Where its reader, such as head, has seen enough, the command goes on in silence."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
+        for line in lines:  # a name that the screen cannot show must not cost the fit
+            sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         write_to_nobody()

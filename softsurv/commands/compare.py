@@ -17,7 +17,7 @@ from softsurv.commands._input import (
 )
 from softsurv.commands._output import data_line, echo, output_csv, output_file
 from softsurv.errors import InvalidParameterError, did_you_mean
-from softsurv.files import replace_file, replacing
+from softsurv.files import replacing
 
 _EPILOG = """\
 examples:
@@ -78,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
     found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
     echo("", str(found))
     if out is not None:
-        replace_file(out, found.folds.to_csv(index=False))
+        with replacing(out) as part:
+            found.folds.to_csv(part, index=False)
         echo(f"folds: {out}")
     if picture is not None:
         with replacing(picture) as part:

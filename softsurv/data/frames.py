@@ -130,11 +130,11 @@ def readable(path: Path, argument: str, remedy: str) -> Iterator[None]:
         ) from error
 
 
-def not_utf8(path: Path, argument: str) -> str:
+def not_utf8(path: Path, argument: str, likely: str = "latin-1") -> str:
     """The sentence on a csv file in another encoding."""
     return (
         f"{argument} must be encoded as UTF-8, got other bytes in {str(path)!r}; save it as UTF-8, or read it with "
-        "pandas.read_csv(path, encoding='latin-1') and pass the frame"
+        f"pandas.read_csv(path, encoding={likely!r}) and pass the frame"
     )
 
 
@@ -151,7 +151,7 @@ def unnamed_columns(path: Path, argument: str = "X") -> list[int]:
     if path.suffix.lower() == ".csv":
         with open(path, "rb") as file:
             if b"\0" in file.readline(LONGEST_NAMES):  # UTF-16 of plain letters reads as UTF-8
-                raise InvalidSurvivalDataError(not_utf8(path, argument))
+                raise InvalidSurvivalDataError(not_utf8(path, argument, "utf-16"))
     line = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
     names = [] if line.empty else [str(name) for name in line.iloc[0]]
     unique_names([name for name in names if name.strip()], path, argument)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +40,21 @@ def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
     assert "concordance of seal (higher)" in capsys.readouterr().out
     assert main(["compare", *outcome, "--models", "forest"]) == 1
     assert "got cause; leave out cause or the model" in capsys.readouterr().err
+
+
+def test_a_picture_of_no_format_is_said_before_the_fits(trial, capsys):
+    assert main(["compare", "trial.csv", *OUTCOME, "--models", "kaplan_meier", "--plot", "c.xyz"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "--plot must end in one of" in err
+
+
+def test_a_full_disk_leaves_the_old_measures(trial, monkeypatch, capsys):
+    (trial / "folds.csv").write_text("old")
+    monkeypatch.setattr(pd.DataFrame, "to_csv", lambda *_, **__: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    assert main(["compare", "trial.csv", *OUTCOME, "--models", "kaplan_meier", "--out", "folds.csv"]) == 1
+    assert "no space left on the disk for 'folds.csv'" in capsys.readouterr().err
+    assert (trial / "folds.csv").read_text() == "old"
 
 
 def test_the_command_knows_the_names():

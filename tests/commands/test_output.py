@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -40,6 +42,13 @@ def test_lines_and_json_go_to_stdout(capsys):
     assert out.startswith("a\n\nb\n{")
     assert json.loads(out.removeprefix("a\n\nb\n")) == {"Größe": [1, None]}
     assert err == ""
+
+
+def test_a_name_that_the_screen_cannot_show_is_written_by_its_codes(monkeypatch):
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", screen)
+    echo("Größe <= 3")
+    assert screen.buffer.getvalue() == b"Gr\\xf6\\xdfe <= 3\n"
 
 
 def test_a_table_has_names_at_the_left_and_numbers_at_the_right():

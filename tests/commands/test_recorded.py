@@ -32,6 +32,16 @@ def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_columns_that_a_packed_table_lacks_need_not_be_left_out(trial, capsys):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    make_table(70).drop(columns=["id", "status"]).to_csv("fewer.csv.gz", index=False)
+    assert main(["evaluate", "a", "fewer.csv.gz"]) == 0
+    capsys.readouterr()
+    (trial / "broken.csv.gz").write_bytes((trial / "fewer.csv.gz").read_bytes()[:40])
+    assert main(["evaluate", "a", "broken.csv.gz"]) == 1
+    assert "X must be a readable table, got 'broken.csv.gz'" in capsys.readouterr().err
+
+
 def test_options_beside_a_record_take_precedence(trial):
     assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
     assert main(["fit", "--config", "a", "--depth", "0", "--leaf", "weibull", "--out", "b"]) == 0

@@ -46,7 +46,7 @@ WRONG = {
     ),
     "no table": (["fit", "notes.txt", *OUTCOME], "must be a .csv or .parquet file"),
     "empty table": (["fit", "empty.csv", *OUTCOME], "must be a readable table, got 'empty.csv'"),
-    "UTF-16": (["fit", "wide.csv", *OUTCOME], "must be encoded as UTF-8, got other bytes in 'wide.csv'"),
+    "UTF-16": (["fit", "wide.csv", *OUTCOME], "pandas.read_csv(path, encoding='utf-16')"),
     "Latin-1 names": (["fit", "latin.csv", *OUTCOME], "must be encoded as UTF-8, got other bytes in 'latin.csv'"),
     "semicolons": (["fit", "semi.csv", *OUTCOME], "must be comma separated"),
     "wrong column": (

@@ -20,6 +20,7 @@ from softsurv.explore.style import (
     key_beside,
     literal_text,
     new_axes,
+    picture_kinds,
     read_data,
     risk_styles,
     series_marker,
@@ -169,3 +170,7 @@ def test_a_key_of_many_entries_has_columns_that_fit_beside_the_axes():
     assert key.y0 >= frame.y0
     assert key.x1 <= frame.x1
     assert ax.get_window_extent().width > 0.4 * frame.width
+
+
+def test_formats_of_pictures_are_endings_of_files():
+    assert {"pdf", "png", "svg"} <= set(picture_kinds())

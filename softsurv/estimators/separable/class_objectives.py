@@ -40,6 +40,9 @@ Solver = Callable[[BinnedRows, Classes, SearchLimits, ClassOptions], Solved]
 CLASSIFIERS: dict[str, Solver] = {}
 """The solver of each classification objective."""
 
+UNWEIGHTED = ("balanced_accuracy", "f1", "mcc", "auc", "partial_auc")
+"""Objectives that do not read ``class_weight``."""
+
 
 def register(name: str) -> Callable[[Solver], Solver]:
     """Make a function the solver of a classification objective."""
@@ -60,6 +63,13 @@ class ClassObjective:
     name: str
     classes: Classes
     options: ClassOptions
+
+    def __post_init__(self) -> None:
+        if self.options.class_weight is not None and self.name in UNWEIGHTED:
+            raise InvalidParameterError(
+                f"class_weight must be None for objective={self.name!r}, which does not read it, got "
+                f"{self.options.class_weight!r}; leave it out, or take 'accuracy'"
+            )
 
     def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""

@@ -44,7 +44,8 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         No more than ``2**max_depth`` by default.
     class_weight : mapping from class to number, or "balanced", optional
         Weight of the rows of each class, 1 where a class is not named; "balanced" gives every class the same total.
-        For "accuracy" and impurities, and for "weighted_accuracy", which is accuracy and requires it.
+        For "accuracy" and impurities, and for "weighted_accuracy", which is accuracy and requires it; refused for the
+        other objectives.
     false_positive_rate : float
         For "partial_auc": the largest rate that counts, in (0, 1].
     min_samples_leaf : int

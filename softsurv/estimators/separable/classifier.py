@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.tree import SeparableTree, TrainingTable
-from softsurv.estimators.shared.inputs import coded, names_from_state, plain
+from softsurv.estimators.shared.inputs import coded, names_for_state, names_from_state, plain
 
 PLAIN = "biuU"
 """Kinds of arrays whose values are classes as they are: booleans, whole numbers, text; none can be missing."""
@@ -75,7 +75,7 @@ class TreeClassifier(ClassifierMixin, SeparableTree):
         return np.asarray(self.tree_.value[leaf])
 
     def _own_state(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "kind": self.classes_.dtype.str}
+        return {"classes": names_for_state(self.classes_), "kind": self.classes_.dtype.str}
 
     def _restore_own(self, state: dict[str, Any]) -> None:
         self.classes_ = names_from_state(state["classes"], state["kind"])
@@ -94,9 +94,14 @@ def _checked(y: Any, n: int) -> NDArray[Any]:
         )
         try:
             check_classification_targets(labels)
-        except TypeError:
-            coded("y", labels)  # it names the kinds that have no order
-            raise
+        except (TypeError, ValueError):
+            if labels.dtype.kind != "O":
+                raise
+            first = coded("y", labels)[0][0]  # it names the kinds that have no order
+            raise InvalidSurvivalDataError(
+                f"Unknown label type: y must be numbers or text, got objects such as {first!r}; give them a type, as "
+                "in y.astype(int)"  # scikit-learn's checks ask for the first three words
+            ) from None
     if len(labels) != n:
         raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
     return np.asarray(labels)

@@ -18,7 +18,7 @@ from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of, share
-from softsurv.estimators.shared.inputs import BinnedRows, coded, names_from_state, plain
+from softsurv.estimators.shared.inputs import BinnedRows, coded, names_for_state, names_from_state, plain
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
@@ -128,7 +128,7 @@ class OptimalFairClassificationTree(TreeClassifier):
         return float(self.report_.details["difference"])
 
     def _own_state(self) -> dict[str, Any]:
-        groups = {"groups": self.groups_.tolist(), "groups_kind": self.groups_.dtype.str}
+        groups = {"groups": names_for_state(self.groups_), "groups_kind": self.groups_.dtype.str}
         return {**super()._own_state(), **groups}
 
     def _restore_own(self, state: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
-from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, names_from_state
+from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, names_for_state, names_from_state
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.objectives.policy import lost_rewards
 
@@ -94,7 +94,7 @@ class PolicyTree(SeparableTree, SearchArguments):
         return float(table[np.arange(len(chosen)), chosen].mean())
 
     def _own_state(self) -> dict[str, Any]:
-        return {"treatments": self.treatments_.tolist(), "kind": self.treatments_.dtype.str}
+        return {"treatments": names_for_state(self.treatments_), "kind": self.treatments_.dtype.str}
 
     def _restore_own(self, state: dict[str, Any]) -> None:
         self.treatments_ = names_from_state(state["treatments"], state["kind"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,9 @@ from softsurv.data.frames import as_frame, refuse_twice
 from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.exact.prepare import check_weights
+
+NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+"""Kinds of objects that are numbers which a file can hold; a fraction is none."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,8 @@ def coded(name: str, labels: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
 def _can_be_saved(names: NDArray[Any]) -> bool:
     """Whether names (K,) are numbers or text, which `names_from_state` finds again."""
     if names.dtype.kind != "O":
-        return names.dtype.kind not in "SV"
-    return all(isinstance(one, str) for one in names) or all(isinstance(one, numbers.Real) for one in names)
+        return names.dtype.kind not in "SV" and names.dtype != np.longdouble
+    return all(isinstance(one, str) for one in names) or all(isinstance(one, NUMBERS) for one in names)
 
 
 def binned_rows(
@@ -210,6 +212,12 @@ def binned_rows(
         weight,
         tuple(column.name for column in binarizer.columns_),
     )
+
+
+def names_for_state(names: NDArray[Any]) -> list[Any]:
+    """Names of classes, groups or treatments as a list that JSON holds: dates and durations as counts of their unit."""
+    counted: list[Any] = (names.view(np.int64) if names.dtype.kind in "mM" else names).tolist()
+    return counted
 
 
 def names_from_state(names: list[Any], kind: str) -> NDArray[Any]:

@@ -74,6 +74,11 @@ def test_numbers_name_classes_after_loading_too(rows, tmp_path):
         ({"min_weight_fraction_leaf": 0.1, "min_samples_leaf": 2}, "must not both"),
         ({"class_weight": {"sick": 1}}, "class_weight must name classes"),
         ({"objective": "weighted_accuracy"}, "class_weight must be given"),
+        (
+            {"objective": "balanced_accuracy", "class_weight": "balanced"},
+            "class_weight must be None for objective='bal",
+        ),
+        ({"objective": "f1", "class_weight": {"well": 2.0}}, "class_weight must be None for objective='f1'"),
         ({"class_weight": [1, 2]}, "class_weight must map classes, .* to numbers, got"),
     ],
 )

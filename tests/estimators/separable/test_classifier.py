@@ -62,6 +62,12 @@ def test_rows_without_weight_bring_no_class():
             "y must hold numbers or text alone, got int",
         ),
         (
+            np.array([1, 1, 1, 1, "a"], dtype=object),
+            InvalidSurvivalDataError,
+            "y must hold numbers or text alone, got int",
+        ),
+        (np.array([3, 1, 1, 1, 1], dtype=object), InvalidSurvivalDataError, "y must be numbers or text, got objects"),
+        (
             np.zeros(5, [("e", bool), ("t", float)]),
             InvalidSurvivalDataError,
             "y must be one column, got the fields e, t",

@@ -26,7 +26,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [OptimalClassificationTree, OptimalRegressionTree])
+@pytest.mark.parametrize("kind", [OptimalClassificationTree, OptimalCostSensitiveTree, OptimalRegressionTree])
 def test_scikit_learn_conventions(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,5 +1,8 @@
 """What estimators are given, by scikit-learn's rules and with a remedy: tables, weights, targets, treatments."""
 
+import json
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +19,7 @@ from softsurv.estimators.shared.inputs import (
     checked_treatment,
     checked_weight,
     coded,
+    names_for_state,
     names_from_state,
 )
 
@@ -137,10 +141,19 @@ def test_bins_name_their_columns_and_refuse_weights_that_are_lost_in_the_sum():
 
 
 @pytest.mark.parametrize(
-    "names", [np.array(["a", "bc"]), np.array([1, 2]), np.array([True]), np.array(["a", 1], object)]
+    "names",
+    [
+        np.array(["a", "bc"]),
+        np.array([1, 2]),
+        np.array([True]),
+        np.array(["a", 1], object),
+        np.array(["2020-01-01"], "M8[D]"),
+        np.array(["2020-01-01T01"], "M8[us]"),
+        np.array([90], "m8[s]"),
+    ],
 )
 def test_names_come_back_from_a_list_of_their_kind(names):
-    again = names_from_state(names.tolist(), names.dtype.str)
+    again = names_from_state(json.loads(json.dumps(names_for_state(names))), names.dtype.str)
     assert again.dtype == names.dtype
     assert again.tolist() == names.tolist()
 
@@ -165,7 +178,16 @@ def test_what_is_no_number_is_one_sentence(given, sentence):
         checked_matrix("scores", given)
 
 
-@pytest.mark.parametrize("labels", [pd.period_range("2020", periods=2, freq="D"), np.array([b"a", b"b"])], ids=str)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.period_range("2020", periods=2, freq="D"),
+        np.array([b"a", b"b"]),
+        np.array([Fraction(1, 3), Fraction(1, 2)]),
+        np.array([1, 2], np.longdouble),
+    ],
+    ids=str,
+)
 def test_labels_that_no_file_can_hold_are_refused(labels):
     with pytest.raises(InvalidSurvivalDataError, match="group must hold numbers or text alone, got"):
         coded("group", np.asarray(labels))
