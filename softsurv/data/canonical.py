@@ -219,12 +219,12 @@ def _places_of_causes(code: IntArray, data: SurvivalData) -> FloatArray:
 
     Codes and names may change, and the same events remain.
     """
-    time = data.time.cpu().numpy()
+    time, counts = data.time.cpu().numpy(), np.bincount(code, minlength=len(data.cause_names) + 1)[1:].tolist()
 
     def content(k: int) -> tuple[int, list[float], str]:
-        """What orders the cause of code k + 1."""
-        own = time[code == k + 1]
-        return len(own), np.sort(own).tolist(), data.cause_names[k]
+        """What orders the cause of code k + 1; its times are looked at where another one has as many events."""
+        times = np.sort(time[code == k + 1]).tolist() if counts.count(counts[k]) > 1 else []
+        return counts[k], times, data.cause_names[k]
 
     places = np.zeros(len(data.cause_names) + 1)
     places[1 + np.array(sorted(range(len(data.cause_names)), key=content))] = np.arange(1, len(places))

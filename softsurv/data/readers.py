@@ -91,20 +91,14 @@ def survival_data(
     """
     given = {"time": time, "event": event, "entry": entry, "weight": weight, "group": group, "upper": upper}
     given |= {"cause": cause, "subject": id}
-    _take_in(given, "entry", start, "start")
-    _take_in(given, "time", stop, "stop")
+    called = {"subject": "id"} | _take_in(given, "entry", start, "start") | _take_in(given, "time", stop, "stop")
     check_listed("categorical", categorical)
     check_listed("missing_values", missing_values)
     if isinstance(X, SurvivalData):
-        extra = [key for key, value in {"y": y, **given}.items() if value is not None]
         meanings = {"categorical": categorical, "missing_values": missing_values}
+        extra = [key for key, value in {"y": y, **given}.items() if value is not None]
         extra += [key for key, value in meanings.items() if len(value)]
-        extra += ["cause_names"] if len(cause_names) and tuple(cause_names) != X.cause_names else []
-        extra += ["recurrent"] if recurrent and not X.recurrent else []
-        if extra:
-            raise InvalidSurvivalDataError(
-                f"{extra[0]} must be left out where X is SurvivalData, which was read already; drop it"
-            )
+        _refuse_beside(X, extra, cause_names, recurrent)
         return X
     if name is None and isinstance(X, (str, Path)):
         name = Path(X).stem
@@ -119,11 +113,6 @@ def survival_data(
     used = [value for value in given.values() if isinstance(value, str)]
     frame = as_frame(frame) if used else frame
     of_rows = _has_row_names(X)
-    called = {
-        "subject": "id",
-        "entry": "entry" if start is None else "start",
-        "time": "time" if stop is None else "stop",
-    }
     columns = {
         key: _resolve(frame, value, called.get(key, key), of_rows) for key, value in given.items() if value is not None
     }
@@ -146,13 +135,24 @@ def survival_data(
     return data
 
 
-def _take_in(given: dict[str, Any], argument: str, value: Any, other_name: str) -> None:
-    """Put a value under its first name; both names at once are refused."""
+def _take_in(given: dict[str, Any], argument: str, value: Any, other_name: str) -> dict[str, str]:
+    """Put a value under its first name; both names at once are refused. Returns how the user called the argument."""
     if value is None:
-        return
+        return {}
     if given[argument] is not None:
         raise InvalidSurvivalDataError(f"{argument} and {other_name} name the same column; leave out one")
     given[argument] = value
+    return {argument: other_name}
+
+
+def _refuse_beside(data: SurvivalData, extra: list[str], cause_names: Sequence[str], recurrent: bool) -> None:
+    """Refuse arguments beside data that were read already; ``extra`` names those that are given."""
+    extra = extra + (["cause_names"] if len(cause_names) and tuple(cause_names) != data.cause_names else [])
+    extra += ["recurrent"] if recurrent and not data.recurrent else []
+    if extra:
+        raise InvalidSurvivalDataError(
+            f"{extra[0]} must be left out where X is SurvivalData, which was read already; drop it"
+        )
 
 
 def _event_and_time(y: Any) -> tuple[Any, Any]:

@@ -10,10 +10,7 @@ import numpy as np
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.parameters import OptimalParameters
-from softsurv.estimators.optimal.rows import (
-    Rows,
-    branches_of_plan,
-)
+from softsurv.estimators.optimal.rows import Rows, branches_of_plan
 from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.exact_tree import PROVEN, SizedTree

@@ -103,9 +103,7 @@ def parameters(w: FloatArray, weights: FloatArray) -> FloatArray:
 def floor(sums: FloatArray, numbers: FloatArray) -> FloatArray:
     """What equal rows (G, K) add at least to the cost of a tree: their own deviance, and survival of 1 or 0."""
     groups, times = int(numbers[0]), int(numbers[1])
-    events, hazard = sums[:, 0], sums[:, 1]
-    theta = np.divide(events, hazard, out=np.ones(len(sums)), where=(events > 0.0) & (hazard > 0.0))
-    least = -numbers[3] * events * np.log(theta)
+    least = numbers[3] * relative_risk.plain_costs(sums)
     for slopes in numbers[4:].reshape(times, groups)[:, 1:]:
         least = least + np.minimum((sums[:, 3 : 2 + groups] - sums[:, 2:3]) @ slopes, 0.0)
     return least

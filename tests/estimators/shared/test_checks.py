@@ -8,15 +8,23 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import grid_of, jobs, number, one_of, rows_for_a_leaf, share, whole
 
 
-def test_numbers_of_any_library_pass():
-    whole("n", np.int32(3), 1)
-    number("x", np.float32(0.5), 0.0)
-    number("x", 2, 0.0)
-    share("x", 1)
-    jobs(None)
-    jobs(-1)
-    rows_for_a_leaf(5, 5)
-    one_of("leaf", None, (None, "km"))
+@pytest.mark.parametrize(
+    ("check", "passes", "refused"),
+    [
+        (lambda value: whole("n", value, 1), np.int32(3), np.int32(0)),
+        (lambda value: number("x", value, 0.0), np.float32(0.5), np.float32(-0.5)),
+        (lambda value: number("x", value, 0.0), 2, -2),
+        (lambda value: share("x", value), 1, 2),
+        (jobs, None, 0),
+        (jobs, -1, 0.5),
+        (lambda value: rows_for_a_leaf(value, 5), 5, 6),
+        (lambda value: one_of("leaf", value, (None, "km")), None, "cox"),
+    ],
+)
+def test_numbers_of_any_library_pass(check, passes, refused):
+    assert check(passes) is None
+    with pytest.raises(InvalidParameterError):
+        check(refused)
 
 
 @pytest.mark.parametrize(

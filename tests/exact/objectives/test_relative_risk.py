@@ -60,3 +60,8 @@ def test_weights_of_a_design_count_as_many_subjects_as_are_effective():
 def test_a_weight_that_would_be_lost_is_refused():
     with pytest.raises(InvalidParameterError, match="weights must not differ by more than"):
         relative_risk.statistics(np.ones(2, bool), np.ones(2), np.array([1.0, 1e-15]))
+
+
+def test_plain_costs_are_the_compiled_ones():
+    sums = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 0.5], [1.0, 1.0], [40.0, 7.25]])
+    np.testing.assert_allclose(relative_risk.plain_costs(sums), relative_risk.TASK.costs(sums), atol=1e-12)
