@@ -27,13 +27,13 @@ def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: f
     return Solved(result.tree.tree, result.tree.label, report)
 
 
-@register("auc")
+@register("auc", reads_class_weight=False)
 def solve_whole(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the AUC of the convex hull."""
     return solve_auc(rows, classes, limits, 1.0)
 
 
-@register("partial_auc")
+@register("partial_auc", reads_class_weight=False)
 def solve_partial(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """Mean miss rate over false-positive rates up to ``false_positive_rate``: one minus the mean height of the hull."""
     number("false_positive_rate", options.false_positive_rate, 0.0)

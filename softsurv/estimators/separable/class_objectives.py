@@ -40,17 +40,19 @@ Solver = Callable[[BinnedRows, Classes, SearchLimits, ClassOptions], Solved]
 CLASSIFIERS: dict[str, Solver] = {}
 """The solver of each classification objective."""
 
-UNWEIGHTED = ("balanced_accuracy", "f1", "mcc", "auc", "partial_auc")
-"""Objectives that do not read ``class_weight``."""
+UNWEIGHTED: set[str] = set()
+"""Objectives that do not read ``class_weight``, and refuse it."""
 
 
-def register(name: str) -> Callable[[Solver], Solver]:
+def register(name: str, *, reads_class_weight: bool = True) -> Callable[[Solver], Solver]:
     """Make a function the solver of a classification objective."""
 
     def add(solver: Solver) -> Solver:
         if name in CLASSIFIERS:
             raise InvalidParameterError(f"objective {name!r} has a solver already; choose another name")
         CLASSIFIERS[name] = solver
+        if not reads_class_weight:
+            UNWEIGHTED.add(name)
         return solver
 
     return add
@@ -94,7 +96,7 @@ def solve_weighted(rows: BinnedRows, classes: Classes, limits: SearchLimits, opt
     return solve_accuracy(rows, classes, limits, options)
 
 
-@register("balanced_accuracy")
+@register("balanced_accuracy", reads_class_weight=False)
 def solve_balanced(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the mean recall: every class weighs the same."""
     return _fewest_errors(rows, classes, limits, row_weights("balanced_accuracy", rows, classes, options))

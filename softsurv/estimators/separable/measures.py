@@ -69,7 +69,7 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
 
 
 def _register(name: str) -> None:
-    @register(name)
+    @register(name, reads_class_weight=False)
     def solve(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
         return solve_measure(name, rows, classes, limits)
 
