@@ -71,12 +71,24 @@ def existing_model(path: str) -> None:
         raise InvalidParameterError(f"{path!r} holds no model; pass a folder that fit wrote")
 
 
-def check_features(model: str, data: str) -> None:
-    """Raise where a table lacks a feature of the model, before torch is loaded."""
+def check_features(model: str, data: str, args: argparse.Namespace | None = None) -> None:
+    """Raise where a table lacks a feature of the model, or an option needs one for something else.
+
+    Both before torch is loaded. ``args`` are those of a command whose options name columns that are no features then.
+    """
     from softsurv.persistence import read_model
 
     names, wanted = column_names(existing_file(data)), read_model(model).feature_names_in
-    if names is None or wanted is None:
+    if wanted is None:
+        return
+    for role in () if args is None else _ROLES:
+        name = getattr(args, role, None)
+        if name in wanted:
+            raise InvalidParameterError(
+                f"--{role} must name a column that is no feature of {model!r}, got {name!r}; fit again with --{role} "
+                f"{name}, or name a copy of the column"
+            )
+    if names is None:
         return
     absent = [name for name in wanted if name not in names]
     if absent:

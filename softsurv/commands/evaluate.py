@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     fill_from_model(args)
     check_outcome(args)
     check_table(args)
-    check_features(args.model, args.data)
+    check_features(args.model, args.data, args)
 
     from softsurv.estimators.saved import load_model
 

@@ -75,6 +75,16 @@ def test_a_repeated_run_on_other_rows_says_so(trial, capsys):
     assert "note: the data differ from the recorded ones (80 rows then, 70 now)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [["evaluate", "--weight", "age"], ["report", "--group", "arm"]])
+def test_a_feature_of_the_model_is_no_group_and_no_weight(trial, options, capsys):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    capsys.readouterr()
+    command, option, name = options
+    assert main([command, "a", "trial.csv", option, name]) == 1
+    said = capsys.readouterr().err
+    assert f"{option} must name a column that is no feature of 'a', got '{name}'" in said
+
+
 ODD = [None, True, 3, -1.5, "word", [], [1], {}, {"a": 1}]
 
 
