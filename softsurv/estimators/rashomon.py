@@ -216,12 +216,10 @@ class RashomonSet:
         ConvergenceWarning
             Where a search ended early, so that a column may be needed that is not named.
         """
-        best = next(iter(self), None)
-        if best is None:
-            return ()
         needed: list[str] = []
         open_: list[str] = []
-        for name in best.features:  # the others are not needed by the best tree
+        asked = np.isin(np.arange(len(self._source.columns)), self._near.best.tree.feature)
+        for name in np.array(self._source.names)[self._source.is_asked(asked)].tolist():  # the best tree needs no other
             tree = self.without(name)
             if tree not in self:
                 (needed if tree.status in (Status.OPTIMAL, Status.NEAR_OPTIMAL) else open_).append(name)

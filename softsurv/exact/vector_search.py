@@ -251,7 +251,7 @@ class VectorSearch:
         search = self.search
         problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
-        search.control[FULL] = 0
+        search.control[FULL] = listing.value.n_points[0] = 0  # time may be over before `front` begins a list
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
         front(

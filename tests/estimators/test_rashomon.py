@@ -120,6 +120,14 @@ def test_a_set_that_is_cut_off_says_so(survival):
     assert part.n_trees >= 0
 
 
+def test_needed_columns_do_not_wait_for_a_list_of_trees(rows):
+    """Where no tree was listed yet, none was said to be needed."""
+    tree = OptimalSurvivalTree(max_depth=2, min_samples_leaf=8).fit(*rows)
+    cut_off, whole = tree.rashomon_set(0.0, time_limit=0.0), tree.rashomon_set(0.0)
+    assert (cut_off.n_trees, whole.n_trees) == (0, 1)
+    assert cut_off.needed_features == whole.needed_features == next(iter(whole)).features != ()
+
+
 def _pairs(tree):
     rows = tree._parts._rows
     return rows.event, rows.time

@@ -129,6 +129,19 @@ def test_the_same_weights_keep_what_was_found_until_memory_is_full():
     np.testing.assert_allclose(again.v, listed.v)
 
 
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_list_for_which_no_time_is_left_holds_no_tree_of_an_earlier_one(depth):
+    """Trees that break the constraint were taken for such as meet it."""
+    columns, label, _ = tiny(4)
+    search, stop = error_search(columns, label, depth), StopSignal()
+    search.use(np.ones(2))
+    assert len(search.points(stop).v)
+    stop.interrupted = True
+    search.use(np.array([1.0, 2.0]))
+    late = search.points(stop, constrained=True)
+    assert (len(late.v), late.status) == (0, Status.INTERRUPTED)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_the_least_objective_without_a_tree(depth):
     for seed in range(8):

@@ -42,10 +42,12 @@ class Costs:
         """Costs in any order, equal ones put together; one tree each where there is no count."""
         if count is None:
             return cls(*np.unique(cost, return_counts=True))
+        if _is_large(count):
+            count = count.astype(object)
         distinct, place = np.unique(cost, return_inverse=True)
         if len(distinct) == len(cost):
             return cls(distinct, count[np.argsort(cost)])
-        total = np.zeros(len(distinct), object if _is_large(count) else np.int64)
+        total = np.zeros(len(distinct), count.dtype)
         np.add.at(total, place, count)
         return cls(distinct, total)
 

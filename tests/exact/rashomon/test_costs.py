@@ -56,6 +56,12 @@ def test_counts_beyond_64_bits_stay_exact():
     assert twice.cumulated()[-1] == 6 * 2**61 + 3
 
 
+def test_counts_of_different_costs_add_up_beyond_64_bits():
+    huge = Costs.of(np.array([2, 1]), np.array([2**62, 2**62 + 1]))
+    assert huge.count.tolist() == [2**62 + 1, 2**62]
+    assert count_pairs(huge, costs([1]), 9) == count_pairs(costs([1]), huge, 9) == 2**63 + 1  # was below 0
+
+
 @pytest.mark.parametrize("order", [[3, 1, 2], [2, 2, 1]])
 def test_given_counts_follow_their_costs(order):
     some = Costs.of(np.array(order), np.array([10, 20, 30]))
