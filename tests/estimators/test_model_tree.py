@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
-from softsurv import OptimalModelTree, SoftSurvivalTree, load_model
+from softsurv import OptimalModelTree, SoftSurvivalTree, load_model, survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators import model_tree
 from softsurv.exact.memory import Room
@@ -137,6 +137,17 @@ def test_competing_causes(rows):
     incidence = found.predict_cumulative_incidence(X.head(4), times=[2.0, 8.0])
     assert incidence.shape == (4, 2, 2)
     assert found.status_ == Status.OPTIMAL
+
+
+def test_recurrent_events_as_columns_or_as_data(rows):
+    X, y, _ = rows
+    twice, none = pd.concat([X, X], ignore_index=True), np.zeros(len(X))
+    spells = {"start": np.append(none, y["time"] / 2), "stop": np.append(y["time"] / 2, y["time"])}
+    columns = spells | {"id": np.tile(np.arange(len(X)), 2), "event": np.tile(y["event"], 2), "recurrent": True}
+    one, same = (OptimalModelTree(max_depth=1, complexity=0.0) for _ in range(2))
+    one.fit(twice, **columns)
+    same.fit(survival_data(twice, **columns))
+    np.testing.assert_array_equal(one.predict_mean_count(X, [1.0, 4.0]), same.predict_mean_count(X, [1.0, 4.0]))
 
 
 def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
