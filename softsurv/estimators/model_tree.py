@@ -11,11 +11,11 @@ from softsurv.data.in_time import look_before_fitting
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.arguments import refuse_unknown, understands
 from softsurv.estimators.shared.checks import jobs, number, one_of, whole
-from softsurv.estimators.shared.exact_tree import Proven, warn_unless_proven
+from softsurv.estimators.shared.exact_tree import PROVEN, Proven, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
-from softsurv.estimators.soft.training import Made, fitted_tree
+from softsurv.estimators.soft.training import Made, fitted_tree, warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import encoded_rows
 from softsurv.estimators.soft.warm_up import LEAVES
 from softsurv.exact.compile import ready
@@ -86,7 +86,8 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     objective_, lower_bound_, gap_, status_
         They are those of the quadratic objective: minus the gain of the corrections in log-likelihood to second order,
         plus ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The
-        likelihood of the refitted leaves is another number, and no bound of it is proven.
+        likelihood of the refitted leaves is another number, and no bound of it is proven. Where the time limit ends the
+        fit of the one regression, they are those of corrections to the regression as it was then.
     search_report_ : FitReport
         The same, with seconds and trace.
     report_ : FitReport
@@ -186,7 +187,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         Warns
         -----
         ConvergenceWarning
-            If the tree is not proven optimal for the quadratic objective.
+            If the tree is not proven optimal for the quadratic objective, or the fit of the regressions was cut off.
         """
         family = self._checked_family()
         refuse_unknown(OptimalModelTree.fit, unknown, ELSEWHERE)
@@ -217,6 +218,8 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             fitted_tree(raw, encoder, data, Made(made.trees, candidate, report, [], made.covariances), self.horizon_)
         )
         warn_unless_proven(self.search_report_)
+        if self.status_ in PROVEN:  # of the regressions as they are
+            warn_of_what_was_cut_off(report.status, "the fit of the regressions")
         return self
 
     def _reason(self, made: ExactModels) -> str:

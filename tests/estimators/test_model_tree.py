@@ -166,11 +166,20 @@ def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
 
     monkeypatch.setattr(model_tree, "fit_exact", whole)
     monkeypatch.setattr(exact, "fit_causes", leaves)
-    found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit.*raise time_limit"):
+        found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
     limit, *ends = deadlines
     assert len(ends) == 2
     assert max(ends) < limit
     assert found.report_.status == Status.TIME_LIMIT
+
+
+def test_a_finished_search_does_not_hide_a_regression_that_was_cut_off(rows):
+    """The search for corrections to it was proven optimal, and nothing was said."""
+    X, y, _ = rows
+    with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit"):
+        found = OptimalModelTree(max_depth=1, time_limit=1e-9).fit(X, y)
+    assert (found.status_, found.report_.status) == (Status.OPTIMAL, Status.TIME_LIMIT)
 
 
 def test_a_search_that_is_cut_off_says_so(rows):
