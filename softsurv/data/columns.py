@@ -99,8 +99,9 @@ def float_column(values: Any, argument: str) -> FloatArray:
     column = series(values, argument)
     dtype = column.dtype
     if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+        since = "" if dtype.kind == "m" else "subtract the date of each row's time 0, and "
         raise InvalidSurvivalDataError(
-            f"{argument} must be numbers, got {dtype}; convert to a unit first, such as .dt.days"
+            f"{argument} must be numbers, got {dtype}; {since}divide by a unit, such as pd.Timedelta(days=1)"
         )
     if pd.api.types.is_bool_dtype(dtype):
         raise InvalidSurvivalDataError(

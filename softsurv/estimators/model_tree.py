@@ -9,13 +9,13 @@ from typing import Any
 from softsurv.cores import n_threads
 from softsurv.data.in_time import look_before_fitting
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.arguments import refuse_unknown, understands
 from softsurv.estimators.shared.checks import jobs, number, one_of, whole
-from softsurv.estimators.shared.exact_tree import Proven, warn_unless_proven
+from softsurv.estimators.shared.exact_tree import PROVEN, Proven, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
-from softsurv.estimators.soft.training import Made, fitted_tree
+from softsurv.estimators.soft.training import Made, fitted_tree, warn_of_what_was_cut_off
 from softsurv.estimators.soft.tree import encoded_rows
 from softsurv.estimators.soft.warm_up import LEAVES
 from softsurv.exact.compile import ready
@@ -29,6 +29,9 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.exact import ExactModels, ExactSettings, fit_exact
 from softsurv.stopping import StopSignal
 from softsurv.trees.soft_text import encoded_columns
+
+ELSEWHERE = {"group": "OptimalFairSurvivalTree and SoftSurvivalTree take groups"}
+"""Arguments of ``fit`` that other trees have."""
 
 SEARCH = "search"
 """Under this name the report of the search is kept in the details of the fit's."""
@@ -83,7 +86,8 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     objective_, lower_bound_, gap_, status_
         They are those of the quadratic objective: minus the gain of the corrections in log-likelihood to second order,
         plus ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The
-        likelihood of the refitted leaves is another number, and no bound of it is proven.
+        likelihood of the refitted leaves is another number, and no bound of it is proven. Where the time limit ends the
+        fit of the one regression, they are those of corrections to the regression as it was then.
     search_report_ : FitReport
         The same, with seconds and trace.
     report_ : FitReport
@@ -150,8 +154,10 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         start: Any = None,
         stop: Any = None,
         id: Any = None,
+        recurrent: bool = False,
+        **unknown: Any,
     ) -> OptimalModelTree:
-        """Fit the tree; arguments as `SoftSurvivalTree.fit` has them.
+        """Fit the tree; arguments as `SoftSurvivalTree.fit` has them, but for ``group``.
 
         Parameters
         ----------
@@ -169,23 +175,29 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             Competing risks: each leaf holds one hazard for each cause.
         start, stop, id : (n,), optional
             Covariates that change.
+        recurrent : bool
+            Whether events of a subject may happen again.
 
         Raises
         ------
         InvalidSurvivalDataError, InvalidParameterError
+        TypeError
+            Of an argument that this tree does not take, such as ``group``.
 
         Warns
         -----
         ConvergenceWarning
-            If the tree is not proven optimal for the quadratic objective.
+            If the tree is not proven optimal for the quadratic objective, or the fit of the regressions was cut off.
         """
         family = self._checked_family()
+        refuse_unknown(OptimalModelTree.fit, unknown, ELSEWHERE)
         deep, recursive = self.max_depth > 2, self.max_depth > 3
         ready(corrections.TASK, deep=deep, recursive=recursive, also=LEAVES)
         # two: a Ctrl-C that ends the search does not end the fit of the leaves
         budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
+        columns["recurrent"] = recurrent
         with budget.reading():
             raw = self._read(X, y, **columns)
             rows, names = self._in_order(raw)
@@ -206,6 +218,8 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             fitted_tree(raw, encoder, data, Made(made.trees, candidate, report, [], made.covariances), self.horizon_)
         )
         warn_unless_proven(self.search_report_)
+        if self.status_ in PROVEN:  # of the regressions as they are
+            warn_of_what_was_cut_off(report.status, "the fit of the regressions")
         return self
 
     def _reason(self, made: ExactModels) -> str:

@@ -143,15 +143,15 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
 def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbacks: list[Any]) -> None:
     """Run trials; if the database goes away, wait for it and go on.
 
-    A trial that was made when the database went away may belong to no worker. Another one replaces it before this
-    returns.
+    A trial that was made when the database went away may belong to no worker, and the worker of another trial may have
+    been killed. Other trials replace them before this returns.
 
     Raises
     ------
     SoftsurvError
         If the database stays away.
     """
-    began, waits = time.monotonic(), iter(RETRY_SECONDS)
+    began, waits, folder = time.monotonic(), iter(RETRY_SECONDS), beats_folder(plan.storage, plan.output)
 
     def wants_more(study: optuna.Study) -> bool:
         return count_taken(study) < plan.n_trials
@@ -163,10 +163,13 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
             if wants_more(study):
                 goal = Batches(plan.objective, mark, plan.batch, wants_more, callbacks)
                 study.optimize(goal, timeout=limit, callbacks=callbacks, catch=(NumericalError,))
-            if wants_more(study) or limit == 0.0 or not has_unmarked_trials(study):
+            if wants_more(study) or limit == 0.0:
                 return  # the study wants more trials: the time was up, or a callback stopped it
+            if fail_dead_trials(study, folder):
+                continue
+            if not has_unmarked_trials(study):
+                return
             time.sleep(MARK_SECONDS)
-            fail_dead_trials(study, beats_folder(plan.storage, plan.output))
         except Exception as error:
             if not is_lost(error):
                 raise

@@ -72,7 +72,8 @@ def test_the_result_is_no_view_of_what_was_given():
         (["1", "2", "old"], "time must be numbers, got 'old' at row 2"),  # the others read as numbers
         (["1", "2"], "time must be numbers, got '1' at row 0; convert the column"),
         ([True, False], "is time swapped with event"),
-        (pd.to_datetime(["2020-01-01"]), "time must be numbers, got datetime64.* convert to a unit first"),
+        (pd.to_datetime(["2020-01-01"]), "got datetime64.*; subtract the date of each row"),
+        (pd.to_timedelta([12], unit="h"), r"got timedelta64.*; divide by a unit, such as pd.Timedelta\(days=1\)"),
         ([10**400], "time must hold numbers up to 1.8e308"),
     ],
     ids=str,
@@ -80,6 +81,13 @@ def test_the_result_is_no_view_of_what_was_given():
 def test_what_is_no_column_of_numbers_is_told_with_its_row(values, sentence):
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         float_column(values, "time")
+
+
+@pytest.mark.parametrize("of", [pd.Series, np.asarray, pd.Index], ids=["series", "array", "index"])
+def test_the_remedy_for_dates_and_durations_works(of):
+    """``.dt.days`` did not: dates have none, nor have arrays, and half a day was lost."""
+    began, ended = (of(pd.to_datetime(days)) for days in (["2020-01-01"], ["2020-01-02 12:00"]))
+    assert float_column((ended - began) / pd.Timedelta(days=1), "time").tolist() == [1.5]
 
 
 @pytest.mark.parametrize("values", [[1, 0], [1.0, 0.0], [True, False], np.array([1, 0], np.int8), [np.True_, 0]])

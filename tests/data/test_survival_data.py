@@ -56,7 +56,7 @@ def test_y_is_what_scikit_survival_makes():
         ({"time": [0, 0, 0, 0]}, "time must be > 0 in at least one row"),
         ({"time": ["5", 3, 8, 2]}, "time must be numbers, got '5' at row 0"),
         ({"time": [True, False, True, True]}, "swapped with event"),
-        ({"time": pd.to_timedelta([5, 3, 8, 2], unit="D")}, "convert to a unit first, such as .dt.days"),
+        ({"time": pd.to_timedelta([5, 3, 8, 2], unit="D")}, "got timedelta64.*; divide by a unit"),
         ({"time": [5, 3, 8]}, "time must have one value per row of X, 4, got 3"),
         ({"time": np.ones((4, 1))}, r"one-dimensional, got shape \(4, 1\)"),
         ({"time": 7}, "one value per row, got 7"),

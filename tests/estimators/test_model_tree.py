@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
-from softsurv import OptimalModelTree, SoftSurvivalTree, load_model
+from softsurv import OptimalModelTree, SoftSurvivalTree, load_model, survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators import model_tree
 from softsurv.exact.memory import Room
@@ -139,6 +139,17 @@ def test_competing_causes(rows):
     assert found.status_ == Status.OPTIMAL
 
 
+def test_recurrent_events_as_columns_or_as_data(rows):
+    X, y, _ = rows
+    twice, none = pd.concat([X, X], ignore_index=True), np.zeros(len(X))
+    spells = {"start": np.append(none, y["time"] / 2), "stop": np.append(y["time"] / 2, y["time"])}
+    columns = spells | {"id": np.tile(np.arange(len(X)), 2), "event": np.tile(y["event"], 2), "recurrent": True}
+    one, same = (OptimalModelTree(max_depth=1, complexity=0.0) for _ in range(2))
+    one.fit(twice, **columns)
+    same.fit(survival_data(twice, **columns))
+    np.testing.assert_array_equal(one.predict_mean_count(X, [1.0, 4.0]), same.predict_mean_count(X, [1.0, 4.0]))
+
+
 def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
     """Their fit ends before the time limit does; where it was cut off, the fit as a whole says so."""
     X, y, _ = rows
@@ -155,11 +166,20 @@ def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
 
     monkeypatch.setattr(model_tree, "fit_exact", whole)
     monkeypatch.setattr(exact, "fit_causes", leaves)
-    found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit.*raise time_limit"):
+        found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
     limit, *ends = deadlines
     assert len(ends) == 2
     assert max(ends) < limit
     assert found.report_.status == Status.TIME_LIMIT
+
+
+def test_a_finished_search_does_not_hide_a_regression_that_was_cut_off(rows):
+    """The search for corrections to it was proven optimal, and nothing was said."""
+    X, y, _ = rows
+    with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit"):
+        found = OptimalModelTree(max_depth=1, time_limit=1e-9).fit(X, y)
+    assert (found.status_, found.report_.status) == (Status.OPTIMAL, Status.TIME_LIMIT)
 
 
 def test_a_search_that_is_cut_off_says_so(rows):

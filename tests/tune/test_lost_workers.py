@@ -121,8 +121,7 @@ def test_two_workers_share_and_survive_the_loss_of_one(workers, tmp_path, kind):
     victim, other = (workers.start(storage, out, 8, 0.2, begun) for _ in range(2))
     wait_for(lambda: len(lines(begun)) >= 4)
     workers.kill(victim)
-    assert workers.wait(other) == 0
-    assert workers.wait(workers.start(storage, out, 8, 0.0, begun)) == 0
+    assert workers.wait(other) == 0  # which has replaced the trial of the lost one
     study = optuna.load_study(study_name="softsurv", storage=open_storage(storage, out))
     states = Counter(t.state.name for t in study.trials)
     assert states["COMPLETE"] in (8, 9)  # both may take up a last trial in the same instant

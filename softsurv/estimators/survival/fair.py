@@ -21,6 +21,7 @@ from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
 from softsurv.estimators.optimal.tree_search import FoundTree
 from softsurv.estimators.rashomon import NearSource
 from softsurv.estimators.separable.tree import branches
+from softsurv.estimators.shared.arguments import refuse_unknown
 from softsurv.estimators.shared.checks import number, share, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
@@ -33,6 +34,12 @@ from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
+
+ELSEWHERE = {"upper": "SoftSurvivalTree takes events in intervals, and fairness between groups"} | dict.fromkeys(
+    ("cause", "cause_names", "start", "stop", "id", "recurrent"),
+    "OptimalSurvivalTree takes causes, and several rows of a subject",
+)
+"""Arguments of ``fit`` that other trees have."""
 
 
 class FairRelativeRiskSearch(RelativeRisks):
@@ -145,27 +152,16 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         progress: bool = False,
     ) -> None:
         super().__init__(
-            "relative_risk",
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            missing=missing,
-            shrinkage=0.0,
-            tune=None,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+            "relative_risk", max_depth, max_leaves,
+            min_samples_leaf=min_samples_leaf, complexity=complexity, thresholds=thresholds, max_levels=max_levels,
+            min_share=min_share, missing=missing, shrinkage=0.0, tune=None, time_limit=time_limit,
+            memory_limit=memory_limit, n_jobs=n_jobs, progress=progress,
+        )  # fmt: skip
         self.horizon = horizon
         self.tolerance = tolerance
 
     @one_fit_at_a_time
-    def fit(  # type: ignore[override]  # one kind of event, one row for each subject
+    def fit(  # one kind of event, one row for each subject
         self,
         X: Any,
         y: Any = None,
@@ -175,6 +171,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         entry: Any = None,
         time: Any = None,
         event: Any = None,
+        **unknown: Any,
     ) -> OptimalFairSurvivalTree:
         """Find the tree.
 
@@ -200,8 +197,11 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             If an argument is not what it must be, ``group`` is missing or has one value, or events have causes.
         InvalidTimesError
             If ``horizon`` is not finite times above 0.
+        TypeError
+            Of an argument that this tree does not take, such as ``cause``.
         """
         self._check()
+        refuse_unknown(OptimalFairSurvivalTree.fit, unknown, ELSEWHERE)
         FairRelativeRiskSearch.warm_up(self.max_depth)
         timer = StopSignal(self.time_limit)
         with timer.reading():

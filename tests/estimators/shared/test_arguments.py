@@ -5,7 +5,7 @@ import inspect
 import pytest
 from sklearn.base import clone
 
-from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv import OptimalFairSurvivalTree, OptimalModelTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import SoftsurvWarning
 
 PAIRS = [(SoftSurvivalTree, "max_depth", "depth"), (OptimalSurvivalTree, "depth", "max_depth")]
@@ -44,14 +44,24 @@ def test_the_optimal_tree_speaks_for_itself():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("tree", "name", "said"),
     [
-        ("upper", "SoftSurvivalTree takes events in intervals"),
-        ("group", "OptimalFairSurvivalTree and SoftSurvivalTree take groups"),
-        ("weight", "did you mean 'sample_weight'?"),
+        (OptimalSurvivalTree(), "upper", "SoftSurvivalTree takes events in intervals"),
+        (OptimalSurvivalTree(), "group", "OptimalFairSurvivalTree and SoftSurvivalTree take groups"),
+        (OptimalSurvivalTree(), "weight", "did you mean 'sample_weight'?"),
+        (OptimalModelTree(), "group", "OptimalFairSurvivalTree and SoftSurvivalTree take groups"),
+        (OptimalModelTree(), "weight", "did you mean 'sample_weight'?"),
+        (OptimalFairSurvivalTree(1.0), "cause", "OptimalSurvivalTree takes causes, and several rows of a subject"),
+        (OptimalFairSurvivalTree(1.0), "start", "OptimalSurvivalTree takes causes, and several rows of a subject"),
+        (
+            OptimalFairSurvivalTree(1.0),
+            "upper",
+            "SoftSurvivalTree takes events in intervals, and fairness between groups",
+        ),
+        (OptimalFairSurvivalTree(1.0), "groups", "did you mean 'group'?"),
     ],
 )
-def test_a_fit_says_who_takes_an_argument_that_it_does_not_have(name, said):
+def test_a_fit_says_who_takes_an_argument_that_it_does_not_have(tree, name, said):
     with pytest.raises(TypeError, match="has no argument") as caught:
-        OptimalSurvivalTree().fit([[1.0], [2.0]], ([True, True], [1.0, 2.0]), **{name: [1, 2]})
-    assert str(caught.value) == f"OptimalSurvivalTree.fit has no argument {name!r}; {said}"
+        tree.fit([[1.0], [2.0]], ([True, True], [1.0, 2.0]), **{name: [1, 2]})
+    assert str(caught.value) == f"{type(tree).__name__}.fit has no argument {name!r}; {said}"
