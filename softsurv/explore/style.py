@@ -208,9 +208,15 @@ def in_xml(text: str) -> str:
     return NOT_IN_XML.sub("\ufffd", text)
 
 
+FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+"""Letters that are written from the right, as a range of a pattern."""
+
+END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s]|$))")
+
+
 def escaped(text: str) -> str:
-    """Text as HTML shows it letter by letter."""
-    return html.escape(in_xml(text))
+    """Text as HTML shows it letter by letter; a rule behind a name that is written from the right stays in order."""
+    return html.escape(END_FROM_RIGHT.sub("\\1\u200e", in_xml(text)))
 
 
 def without_formulas(drawn: Artist) -> None:
