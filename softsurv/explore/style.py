@@ -214,9 +214,14 @@ FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s]|$))")
 
 
+def in_order(text: str) -> str:
+    """The text with a mark behind words that are written from the right: a browser would turn the rule behind round."""
+    return END_FROM_RIGHT.sub("\\1\u200e", text)
+
+
 def escaped(text: str) -> str:
-    """Text as HTML shows it letter by letter; a rule behind a name that is written from the right stays in order."""
-    return html.escape(END_FROM_RIGHT.sub("\\1\u200e", in_xml(text)))
+    """Text as HTML shows it letter by letter, from the left."""
+    return html.escape(in_order(in_xml(text)))
 
 
 def without_formulas(drawn: Artist) -> None:
