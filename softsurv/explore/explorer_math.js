@@ -164,15 +164,15 @@ const softsurv = (() => {
           const below = Math.floor(edge); // of whole numbers the boundary itself may be on either side
           const beside = source.whole ? [below - 1, below, below + 1, below + 2] : [edge - 1e-6 * span, edge + 1e-6 * span];
           for (const value of beside) {
-            if (value >= source.low && value <= source.high) trials.push([value, Math.abs(value - row[source.name]) / span]);
+            if (value >= source.low && value <= source.high) trials.push([value, Math.abs(value - row[source.name]) / span, edge]);
           }
         }
       }
       trials.sort((a, b) => a[1] - b[1]);
-      for (const [value, effort] of trials) {
+      for (const [value, effort, edge] of trials) {
         const leaf = route(model, {...row, [source.name]: value}).leaf;
         if (leaf !== path.leaf) {
-          found.push({feature: source.name, from: row[source.name], to: value, effort, leaf});
+          found.push({feature: source.name, from: row[source.name], to: value, beyond: source.whole || source.levels ? null : edge, span, effort, leaf});
           break;
         }
       }

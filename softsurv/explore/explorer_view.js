@@ -12,14 +12,19 @@ const explorer = (model) => {
   const INK = "#1a1a1a", MUTED = "#5f6670", MOVED = "#b3006b";
   const CAUSES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999"];
 
-  const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
-  const number = (v) => (v === null || v === undefined ? "missing" : typeof v === "number" ? String(Number(v.toPrecision(4))) : v);
+  /* A mark ends words that are written from the right: the rule behind a name would be shown the other way round. */
+  const FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc", END = new RegExp(`([${FROM_RIGHT}])(?=\\s*(?:[^${FROM_RIGHT}\\s]|$))`, "g");
+  const exactly = (text) => text.replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
+  const escape = (text) => exactly(String(text).replace(END, "$1\u200e"));
+  /* A whole number in full, as a rule may part it from the next one; medians and shares need four digits. */
+  const number = (v, digits = 6) => (v === null || v === undefined ? "missing" : typeof v !== "number" ? v : String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))));
   const share = (p) => (p === null ? "" : p > 0.995 ? "> 0.99" : p.toFixed(2));
   const isLong = (c) => (String(c).replace(/<[^>]*>/g, "").length > 24 ? ' class="long"' : "");
   const table = (head, body) =>
     `<div class="scroll" tabindex="0"><table><thead><tr>${head.map((h) => `<th scope="col">${escape(h)}</th>`).join("")}</tr></thead>` +
     `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td${isLong(c)}>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
-  const beyond = (c) => (typeof c.to !== "number" ? c.to : (c.to > c.from ? "above " : "below ") + number(c.to));
+  const rounded = (v, span) => String(Number(v.toFixed(Math.min(100, Math.max(0, 6 - Math.floor(Math.log10(span)))))));
+  const beyond = (c) => (c.beyond === null ? number(c.to) : (c.to > c.from ? "above " : "below ") + rounded(c.beyond, c.span));
   const rowButton = (k) => `<button type="button" class="link" data-row="${k}">row ${escape(model.labels[k])}</button>`;
 
   const happened = (k) => (model.outcome[k][1] ? escape(model.outcome[k][2] || "yes") : "no");
@@ -104,7 +109,7 @@ const explorer = (model) => {
     if (!model.causes) return "";
     const last = model.times.length - 1, found = softsurv.incidences(model, row).causes;
     const words = model.causes.names.map((name, c) => `${escape(name)} ${(100 * found[c][last]).toFixed(0)}%`);
-    return `<p>By ${number(model.times[last])}${escape(unit)}: ${words.join(", ")}.</p>`;
+    return `<p>By ${number(model.times[last], 4)}${escape(unit)}: ${words.join(", ")}.</p>`;
   }
 
   function rowPanel() {
@@ -116,7 +121,7 @@ const explorer = (model) => {
     const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), happened(k)]);
     byId("row").innerHTML =
       `<h2>Row ${escape(model.labels[state.row])}${state.moved ? ", moved" : ""}</h2><ol>${steps.join("")}</ol>` +
-      `<p>Ends in <b>leaf ${path.leaf}</b>; predicted median ${half === null ? "beyond the times shown" : number(half) + escape(unit)}. ` +
+      `<p>Ends in <b>leaf ${path.leaf}</b>; predicted median ${half === null ? "beyond the times shown" : number(half, 4) + escape(unit)}. ` +
       `Observed: ${number(model.outcome[state.row][0])}${escape(unit)}, ${model.outcome[state.row][1] ? escape(model.outcome[state.row][2] || "event") : "censored"}.</p>` +
       causeWords(row) +
       `<h3>Smallest single changes that lead to another leaf</h3>${cross.length ? table(["feature", "from", "to", "arrives in"], cross) : "<p>No single feature, within its range, leads elsewhere.</p>"}` +
@@ -125,10 +130,12 @@ const explorer = (model) => {
 
   function movePanel() {
     const controls = model.sources.map((s, k) => {
-      const value = rows[state.row][s.name], id = `move-${k}`;
+      const own = rows[state.row][s.name], value = current()[s.name], id = `move-${k}`;
       if (s.levels) {
-        const options = s.levels.map((v) => `<option${String(value) === v ? " selected" : ""}>${escape(v)}</option>`).join("");
-        return `<label for="${id}">${escape(s.name)}</label><select id="${id}" data-move="${k}">${value === null ? "<option selected>missing</option>" : ""}${options}</select><output id="out-${k}"></output>`;
+        const known = own === null || s.levels.includes(own) ? s.levels : [own, ...s.levels]; /* a level may be new */
+        const options = known.map((v) => `<option value="${exactly(v)}"${value === v ? " selected" : ""}>${escape(v)}</option>`).join("");
+        const gone = own === null ? `<option data-missing${value === null ? " selected" : ""}>missing</option>` : "";
+        return `<label for="${id}">${escape(s.name)}</label><select id="${id}" data-move="${k}">${gone}${options}</select><output id="out-${k}"></output>`;
       }
       const at = value ?? model.fills[s.name] ?? s.low;
       return `<label for="${id}">${escape(s.name)}</label><input id="${id}" type="range" data-move="${k}" min="${s.low}" max="${s.high}" step="${s.step}" value="${at}"><output id="out-${k}">${number(value)}</output>`;
@@ -136,9 +143,10 @@ const explorer = (model) => {
     byId("move").innerHTML = `<h2>Move a feature</h2><p>Of row ${escape(model.labels[state.row])}, to see how its path and its curve change. This is the tree's view, not a promise of what would happen.</p><div class="sliders">${controls.join("")}</div><button type="button" id="reset">Back to the row as it is</button>`;
   }
 
+  /* Give a feature a number or level, as text; null: missing. */
   function move(k, text) {
     const source = model.sources[k];
-    const value = source.levels ? (text === "missing" ? null : text) : Number(text);
+    const value = source.levels ? text : Number(text);
     state.moved = {...(state.moved || rows[state.row]), [source.name]: value};
     state.leaf = softsurv.route(model, state.moved).leaf;
     byId(`out-${k}`).textContent = source.levels ? "" : number(value);
@@ -154,9 +162,12 @@ const explorer = (model) => {
   const chooseRow = (k) => choose({row: k, leaf: leaves[k], moved: null});
   document.addEventListener("click", (event) => {
     const leaf = event.target.closest("[data-leaf]"), row = event.target.closest("[data-row]");
+    const reset = event.target.id === "reset";
+    if (!leaf && !row && !reset) return;
     if (leaf) choose({leaf: Number(leaf.dataset.leaf)});
-    if (row) chooseRow(Number(row.dataset.row));
-    if (event.target.id === "reset") chooseRow(state.row);
+    else chooseRow(row ? Number(row.dataset.row) : state.row);
+    const drawn = leaf ? `[data-leaf="${leaf.dataset.leaf}"]` : row ? `#leaf [data-row="${row.dataset.row}"]` : "#reset";
+    document.querySelector(drawn)?.focus(); /* what was clicked is drawn anew: keys go on from there */
   });
   document.addEventListener("keydown", (event) => {
     const leaf = event.target.closest && event.target.closest("[data-leaf]");
@@ -166,7 +177,8 @@ const explorer = (model) => {
     document.querySelector(`[data-leaf="${leaf.dataset.leaf}"]`).focus();
   });
   document.addEventListener("input", (event) => {
-    if (event.target.dataset.move !== undefined) move(Number(event.target.dataset.move), event.target.value);
+    const {dataset, selectedOptions, value} = event.target;
+    if (dataset.move !== undefined) move(Number(dataset.move), selectedOptions && "missing" in selectedOptions[0].dataset ? null : value);
   });
   /* A wheel at the end of the page goes on in the notebook: VS Code listens in its own page, where ours never arrive. */
   document.addEventListener("wheel", (event) => {

@@ -110,6 +110,9 @@ def explorer_page(payload: dict[str, Any]) -> str:
         '<div class="grid"><div><div id="curves"></div><p id="key"></p><div id="causes"></div><p id="cause-key"></p>'
         '<section id="move"></section></div>'
         '<div><section id="row" aria-live="polite"></section><section id="leaf"></section></div></div>'
+        # read as JSON: in a script's own braces a feature called __proto__ would be no feature
+        f'<script type="application/json" id="model">{model}</script>'
         f"<script>{asset('explorer_math.js')}\n{asset('explorer_tree.js')}\n{asset('explorer_view.js')}\n"
-        f"const MODEL = {model};\nconst VIEW = explorer(MODEL);</script></body></html>"
+        'const MODEL = JSON.parse(document.getElementById("model").textContent);\n'
+        "const VIEW = explorer(MODEL);</script></body></html>"
     )

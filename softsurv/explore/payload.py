@@ -24,6 +24,9 @@ from softsurv.trees.soft_tree import SoftTree
 BEYOND = 0.01
 """Share of a range by which values beyond a question's threshold are taken to occur."""
 
+EARLIEST = 1e-6
+"""Share of the time axis from which on medians are read off the grid to about a hundredth."""
+
 LINE = 40
 """Characters of a line of a rule."""
 
@@ -33,7 +36,7 @@ def explorer_payload(
 ) -> dict[str, Any]:
     """Everything the interactive view needs; rows beyond ``max_rows`` are thinned evenly."""
     view, unit = tree_view(tree), unit_of(data, time_unit)
-    times = default_times(tree, n_times)
+    times = _times(tree, view, n_times)
     kept = np.arange(data.n)
     if data.n > max_rows:
         kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
@@ -64,6 +67,12 @@ def explorer_payload(
         "outcome": _outcomes(shown),
         "strongest": _strongest(view, [s["name"] for s in sources]),
     }
+
+
+def _times(tree: Any, view: TreeView, n_times: int) -> FloatArray:
+    """The grid (T,); for smooth curves also denser near 0, or an early median would be read off a first long step."""
+    times = default_times(tree, n_times)
+    return np.union1d(times, np.geomspace(EARLIEST * times[-1], times[-1], n_times)) if view.soft else times
 
 
 def nodes_of(view: TreeView) -> list[dict[str, Any]]:

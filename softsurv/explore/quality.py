@@ -113,10 +113,10 @@ def subjects(data: SurvivalData) -> FloatArray | None:
     return np.asarray(weight / one_subject(weight))
 
 
-def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60) -> pd.DataFrame:
+def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 100) -> pd.DataFrame:
     """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows.
 
-    Weights and late entries count as in ``evaluate``.
+    Weights, late entries and by default the times count as in ``evaluate``, so that the means are its ``ibs``.
     """
     data, first = one_row_each(data), next(survival_tree(tree) for tree in trees.values())
     known = first._outcome(data)

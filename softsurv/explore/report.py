@@ -8,6 +8,7 @@ from typing import Any
 
 from softsurv.estimators.shared.checks import whole
 from softsurv.explore.page import page, paragraph
+from softsurv.explore.quality import sensitive_rows
 from softsurv.explore.report_card import card_section, intro
 from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
@@ -43,7 +44,7 @@ def report_html(
     time_unit : str, optional
         For labels; known for the package's own data sets.
     group : str, optional
-        Name of the sensitive group, where the data hold groups; the last of ``data.group_names`` by default.
+        Name of the sensitive group, of data that hold groups; the last of ``data.group_names`` by default.
     n_boot : int
         Bootstrap samples behind the intervals.
     seed : int
@@ -61,6 +62,8 @@ def report_html(
     read, tree = read_data(data), survival_tree(tree)
     if bootstrap != 0:  # before what takes long
         whole("bootstrap", bootstrap, LEAST_SAMPLES)
+    if group is not None:
+        sensitive_rows(read, group)
     name = title or f"Survival tree on {read.name or 'data'}"
     before = paragraph(note, "note") if note else ""
     sections = [

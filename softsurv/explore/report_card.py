@@ -22,9 +22,11 @@ PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch")
 
 def intro(tree: Any, data: SurvivalData) -> str:
     """What this page is, in a line."""
+    leaves = tree_view(tree).n_leaves
     return paragraph(
-        f"{type(tree).__name__} with {tree_view(tree).n_leaves} leaves, reported on {counted(data.n, 'row')} with "
-        f"{counted(int(data.failed.sum()), 'event')}; softsurv {softsurv.__version__}, {date.today().isoformat()}."
+        f"{type(tree).__name__} with {leaves} {'leaf' if leaves == 1 else 'leaves'}, reported on "
+        f"{counted(data.n, 'row')} with {counted(int(data.failed.sum()), 'event')}; softsurv {softsurv.__version__}, "
+        f"{date.today().isoformat()}."
     )
 
 

@@ -208,9 +208,20 @@ def in_xml(text: str) -> str:
     return NOT_IN_XML.sub("\ufffd", text)
 
 
+FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+"""Letters that are written from the right, as a range of a pattern."""
+
+END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s]|$))")
+
+
+def in_order(text: str) -> str:
+    """The text with a mark behind words that are written from the right: a browser would turn the rule behind round."""
+    return END_FROM_RIGHT.sub("\\1\u200e", text)
+
+
 def escaped(text: str) -> str:
-    """Text as HTML shows it letter by letter."""
-    return html.escape(in_xml(text))
+    """Text as HTML shows it letter by letter, from the left."""
+    return html.escape(in_order(in_xml(text)))
 
 
 def without_formulas(drawn: Artist) -> None:

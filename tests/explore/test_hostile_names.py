@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib import pyplot as plt
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.explore import explorer, plot_leaf_effects, plot_routing_effects, plot_tree, report_html
 from softsurv.explore.interactive import explorer_page
 
@@ -65,17 +65,29 @@ def test_a_report_is_whole(case):
     assert "rate_$%$" in page
 
 
-def test_the_explorer_holds_one_script_that_is_whole(case):
+MODEL = re.compile(r'<script type="application/json" id="model">(.*)</script><script>')
+
+
+def test_the_explorer_holds_its_numbers_and_one_script_that_are_whole(case):
     model, data = case
     page = explorer(model, data).page
-    assert page.count("<script>") == page.count("</script>") == 1
+    assert page.count("<script") == page.count("</script>") == 2
     assert "<!--" not in page
-    found = re.search(r"const MODEL = (.*);\nconst VIEW", page)
-    assert "<!--<script>" in json.dumps(json.loads(found[1]), ensure_ascii=False)
+    assert "<!--<script>" in json.dumps(json.loads(MODEL.search(page)[1]), ensure_ascii=False)
+
+
+def test_a_feature_may_be_named_as_the_parts_of_every_object_of_a_browser(in_browser):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"__proto__": rng.normal(size=200), "constructor": rng.choice(["u", "v"], 200)})
+    time = rng.exponential(np.exp(X["__proto__"] + (X["constructor"] == "u"))) + 0.1
+    tree = OptimalSurvivalTree(max_depth=2, tune=None).fit(X, (np.ones(200, bool), time))
+    page = explorer(tree, (X, (np.ones(200, bool), time))).page
+    found = in_browser(page, "return MODEL.rows.map((row) => softsurv.route(MODEL, row).leaf)")
+    np.testing.assert_array_equal(found, tree.apply(X))
 
 
 def test_no_text_of_a_payload_ends_the_script():
     for text in ("</script>", "<!--<script>", "\u2028"):
         page = explorer_page({"name": text})
         assert json.dumps({"name": text}).replace("<", "\\u003c") in page
-        assert page.count("</script>") == 1
+        assert page.count("</script>") == 2

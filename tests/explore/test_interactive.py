@@ -133,7 +133,84 @@ def test_median_is_interpolated_between_grid_times(mixed, in_browser):
     found = np.array(in_browser(explorer(mixed.tree, mixed.data).page, script), dtype=float)
     exact = mixed.tree.predict_median(mixed.data.X)
     seen = np.isfinite(found)
-    np.testing.assert_allclose(found[seen], exact[seen], rtol=0.05)
+    np.testing.assert_allclose(found[seen], exact[seen], rtol=0.01)
+
+
+def test_an_early_median_is_not_read_off_the_first_long_step(in_browser):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=300)})
+    data = survival_data(X, time=rng.exponential(np.exp(-3 * X["x"])), event=np.ones(300, bool))
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.01).fit(data)
+    script = "return MODEL.rows.map((r) => softsurv.timeAt(MODEL, softsurv.curve(MODEL, r), 0.5))"
+    found = np.array(in_browser(explorer(tree, data).page, script), dtype=float)
+    exact, end = tree.predict_median(X), tree.unique_times_[-1]
+    assert (exact < 0.1 * end / 79).any()
+    seen = (exact < end) & (exact > 1e-6 * end)
+    np.testing.assert_allclose(found[seen], exact[seen], rtol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:column 'site' has 1 level:softsurv.errors.DataWarning")
+def test_every_level_can_be_chosen_and_the_controls_show_the_row_as_moved(in_browser):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"site": rng.choice(["missing", "a  b", " c", "\u0639"], 200), "code": rng.integers(10**5, 10**6, 200)}
+    )
+    early = X["site"].isin(["missing", " c"]) | (X["code"] < 345_678)
+    data = survival_data(X, time=np.where(early, 1.0, 9.0) * rng.weibull(2, 200) + 0.01, event=np.ones(200, bool))
+    tree = OptimalSurvivalTree(max_depth=2, tune=None, thresholds=200).fit(data)
+    X = X.astype(object)
+    X.loc[0, "site"], X.loc[1, "site"] = None, "new"
+    rows = survival_data(X, time=data.time.numpy(), event=np.ones(200, bool))
+    script = """
+      const site = () => document.getElementById("move-0"), shown = () => site().selectedOptions[0].textContent;
+      const out = {gone: shown(), levels: []};
+      for (const option of site().options) {
+        option.selected = true;
+        site().dispatchEvent(new Event("input", {bubbles: true}));
+        out.levels.push(VIEW.state.moved.site);
+      }
+      const slider = document.getElementById("move-1");
+      slider.value = 345678;
+      slider.dispatchEvent(new Event("input", {bubbles: true}));
+      document.querySelector('[data-leaf="1"]').dispatchEvent(new MouseEvent("click", {bubbles: true}));
+      out.kept = [document.getElementById("move-1").value, document.getElementById("out-1").textContent];
+      out.focus = [document.activeElement.dataset.leaf];
+      document.getElementById("reset").click();
+      out.focus.push(document.activeElement.id);
+      document.querySelector("#row [data-row]").click();
+      out.focus.push(document.activeElement.dataset.row === String(VIEW.state.row));
+      VIEW.chooseRow(1);
+      out.new = shown();
+      return out;
+    """
+    found = in_browser(explorer(tree, rows).page, script)
+    assert found["gone"] == "missing"
+    assert found["levels"] == [None, *sorted(["missing", "a  b", " c", "\u0639"])]
+    assert found["kept"] == ["345678", "345678"]
+    assert found["focus"] == ["1", "reset", True]
+    assert found["new"] == "new"
+
+
+def test_smallest_changes_name_the_threshold_and_of_whole_numbers_the_number_itself(in_browser):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"code": rng.integers(10**5, 10**6, 300)})
+    time = np.where(X["code"] < 345_678, 1.0, 9.0) * rng.weibull(3, 300) + 0.01
+    data = survival_data(X, time=time, event=np.ones(300, bool))
+    hard = OptimalSurvivalTree(max_depth=1, tune=None, thresholds=300).fit(data)
+    soft = SoftSurvivalTree(1, max_terms=1, leaf="weibull", l2=1.0, shrinkage=1.0, slope_shrinkage=1.0).fit(data)
+    script = """
+      return MODEL.rows.slice(0, 20).map((_, k) => { VIEW.chooseRow(k);
+        const cells = [...document.querySelectorAll("#row tbody tr:first-child td")];
+        return cells.slice(1, 4).map((cell) => cell.textContent); });
+    """
+    edge = f"{hard.tree_.threshold[0]:.10g}"
+    for code, found in zip(X["code"], in_browser(explorer(hard, data).page, script), strict=False):
+        side = "above" if code <= hard.tree_.threshold[0] else "below"
+        assert found[:2] == [str(code), f"{side} {edge}"]
+    for code, (came, goes, leaf) in zip(X["code"], in_browser(explorer(soft, data).page, script), strict=False):
+        assert came == str(code)
+        there = pd.DataFrame({"code": [int(goes)]})
+        assert f"leaf {soft.apply(there)[0]}" == leaf
 
 
 def test_page_needs_no_network_and_survives_odd_names(mixed):

@@ -69,3 +69,16 @@ def test_the_same_picture_is_the_same_bytes():
         return figure(ax, "line")
 
     assert drawn() == drawn()
+
+
+def test_a_rule_behind_a_name_from_the_right_stays_in_order_in_a_picture():
+    ax = new_figure(3, 2)
+    ax.set_title("عمر <= 3")
+    picture = base64.b64decode(re.search('base64,([^"]*)', figure(ax, "tree"))[1]).decode()
+    assert "عمر‎ &lt;= 3" in picture
+
+
+def test_letters_that_only_the_browser_can_draw_give_no_warning():
+    ax = new_figure(3, 2)
+    ax.set_title("\u5e74\u9f62 <= 3")
+    assert figure(ax, "tree")

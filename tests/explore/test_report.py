@@ -11,7 +11,7 @@ import pytest
 from softsurv import SoftSurvivalTree
 from softsurv.cli import main
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore import report_html
 from softsurv.explore.report_tree import logrank_words
 from softsurv.explore.view import tree_view
@@ -103,6 +103,11 @@ def test_fairness_only_with_a_group(page, fair_page):
     assert "Sensitive group: f" in fair_page
     assert "Sensitive group" not in page
     assert "<title>Fair?</title>" in fair_page
+
+
+def test_a_group_of_data_without_groups_is_refused_before_the_work(gbsg2):
+    with pytest.raises(InvalidSurvivalDataError, match="data must hold a group for fairness"):
+        report_html(gbsg2.tree, gbsg2.test, group="f")
 
 
 def test_training_rows_are_called_so_on_the_page(fair_page, page):

@@ -16,6 +16,10 @@ def test_limits_name_what_is_thin(lopsided, gbsg2):
     assert f"age in {beyond.n} rows" in " ".join(limits_of(gbsg2.tree, beyond, None))
 
 
+def test_one_leaf_is_one_leaf(stump):
+    assert " with 1 leaf, reported on" in intro(stump.tree, stump.data)
+
+
 def facts(section):
     """Rows of the tables of a section."""
     return dict(re.findall(r'<th scope="row">(.*?)</th><td[^>]*>(.*?)</td>', section))

@@ -107,6 +107,7 @@ def test_units_are_given_or_those_of_a_named_data_set():
 def test_what_xml_cannot_hold_is_marked():
     assert in_xml("a\x00b\ud800\n\t") == "a\ufffdb\ufffd\n\t"
     assert escaped('<b>"\x07') == "&lt;b&gt;&quot;\ufffd"
+    assert escaped("\u0634\u062f \u0645\u0631 <= 3, \u0645") == "\u0634\u062f \u0645\u0631\u200e &lt;= 3, \u0645\u200e"
 
 
 def test_names_with_dollars_are_no_formulas_and_other_pictures_keep_theirs():
