@@ -307,7 +307,7 @@ def _check_numbers(column: pd.Series, name: str, option: str) -> None:
 def _values(column: pd.Series) -> str:
     """The first few values of a column, for messages."""
     found = column.dropna().unique()
-    return ", ".join(map(_text, found[:6])) + (", ..." if len(found) > 6 else "")
+    return ", ".join(map(_text, found[:6])) + (", ..." if len(found) > 6 else "") or "nothing"
 
 
 def _text(value: Any) -> str:

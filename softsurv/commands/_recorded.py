@@ -65,6 +65,12 @@ def fill_from_model(args: argparse.Namespace) -> None:
             )
 
 
+def missing_values(args: argparse.Namespace) -> list[str]:
+    """The cells of features that mean "missing": those of the option, else those of the recorded fit."""
+    given: list[str] | None = args.missing_values
+    return list(_recorded(Path(args.model)).get("missing_values") or ()) if given is None else given
+
+
 def existing_model(path: str) -> None:
     """Raise where a folder holds no model, before anything heavy is loaded."""
     if not any((Path(path) / name).is_file() for name in ("model.safetensors", "model.json")):

@@ -183,7 +183,8 @@ def _fit_in_memory(
     warn_of_differences(record, data)
     echo(data_line(data))
     if data.n_events == data.n:
-        echo("Every row has its event, none is censored; if that is not so, check --event.")
+        option = "event" if args.cause is None else "cause"
+        echo(f"Every row has its event, none is censored; if that is not so, check --{option}.")
     train, test = (data, None) if args.test_size is None else data.split(test_size=args.test_size, seed=args.seed)
     model.fit(train)
     _show(model)

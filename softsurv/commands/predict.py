@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_csv
-from softsurv.commands._recorded import check_features, existing_model
+from softsurv.commands._recorded import check_features, existing_model, missing_values
 from softsurv.errors import InvalidParameterError
 from softsurv.files import replacing
 
@@ -34,8 +34,9 @@ columns of the result:
   survival_365   probability of being free of the event at time 365, one column for each of --times
   incidence_relapse_365  probability of an event of that cause by then, before any other
   mean_count_365  mean number of events by then, where events recur
-DATA needs the feature columns of the training table; others are ignored. A text in the column of --id that a
-spreadsheet would run as a formula, such as =1+1, gets a quote in front.
+DATA needs the feature columns of the training table; others are ignored. Cells that meant "missing" in the fit do so
+here, unless --missing-values names others. A text in the column of --id that a spreadsheet would run as a formula,
+such as =1+1, gets a quote in front.
 """
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -73,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
     out = output_csv(args.out, "predictions") if args.out else None
-    missing = args.missing_values or ()
     existing_model(args.model)
+    args.missing_values = missing_values(args)
     if args.chunk_rows is None or not Path(args.data).is_dir():
         check_table(args)
         check_features(args.model, args.data)
@@ -87,12 +88,11 @@ def run(args: argparse.Namespace) -> int:
     say_beyond(args.times or (), float(model.horizon_), by="predict")
 
     from softsurv.data.chunks import Table
-    from softsurv.data.kinds import declared
 
     if args.chunk_rows is None:
-        parts = iter([declared(read_table(args.data), (), missing)])
+        parts = iter([read_table(args.data)])
     else:
-        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows, missing_values=missing).frames()
+        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames()
     if out is None:
         _write(model, parts, args, sys.stdout)
         return 0
@@ -116,8 +116,11 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     """One line for each row."""
     import pandas as pd
 
+    from softsurv.data.kinds import declared
+
     if args.stop is not None:
         return _paths(model, rows, args)
+    ids, rows = rows, declared(rows, (), args.missing_values)
     risk = model.predict(rows) if args.of_cause is None else model.predict(rows, cause=args.of_cause)
     columns: dict[str, Any] = {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
@@ -130,8 +133,8 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
             columns |= _time_columns(f"incidence_{name}", args.times, incidence)
     if args.id is None:
         return pd.DataFrame(columns)
-    check_column(rows, args.id, "id")
-    return _behind_ids(args.id, rows[args.id].map(_harmless).to_numpy(), columns)
+    check_column(ids, args.id, "id")
+    return _behind_ids(args.id, ids[args.id].map(_harmless).to_numpy(), columns)
 
 
 def _behind_ids(name: str, ids: Any, columns: dict[str, Any]) -> pd.DataFrame:
@@ -147,11 +150,14 @@ def _behind_ids(name: str, ids: Any, columns: dict[str, Any]) -> pd.DataFrame:
 
 def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
     """One line for each subject, along its rows."""
+    from softsurv.data.kinds import declared
+
     for role in ("start", "stop", "id"):
         check_column(rows, getattr(args, role), role)
     where = {role: getattr(args, role) for role in ("start", "stop", "id")}
-    known = {*map(str, getattr(model, "feature_names_in_", rows.columns)), *where.values()}
-    rows = rows[[name for name in rows if name in known]]
+    known = {*map(str, getattr(model, "feature_names_in_", rows.columns))} - {*where.values()}
+    features = declared(rows[[name for name in rows if name in known]], (), args.missing_values)
+    rows = features.assign(**{name: rows[name] for name in where.values()})
     survival = model.predict_path(rows, **where, times=args.times)
     columns = _time_columns("survival", args.times, survival)
     for name in _causes(model, args):

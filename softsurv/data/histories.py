@@ -177,7 +177,8 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
         raise InvalidSurvivalDataError(
             f"rows of a subject must not overlap, got ({start[a]:g}, {stop[a]:g}] at row {a} and "
             f"({start[b]:g}, {stop[b]:g}] at row {b} of subject {who!r}; "
-            "let each row start where the one before it stops"
+            "let each row start where the one before it stops, or give no subjects where these rows are no history, "
+            "such as those of two eyes"
         )
     if not recurrent and (found := first(event[row])):
         who, a, b = found

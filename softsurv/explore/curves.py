@@ -196,7 +196,9 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
         (see `LeafTable`) ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
         ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
         Leaves without rows hold 0 and nan. Of an optimal tree without ``data`` median and mean are those of the curve
-        that the leaf predicts; where its median is not that of the leaf's rows, it has no interval.
+        that the leaf predicts; where its median is not that of the leaf's rows, it has no interval. A weight counts as
+        a number of equal rows in every interval. Where events recur, median and mean are those of the time to a first
+        event, were events to come at random at the leaf's rate.
 
     Examples
     --------

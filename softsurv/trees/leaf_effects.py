@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ def contrasts(
     sources: Sequence[Source],
     spread: FloatArray,  # (P,) standard deviation of each encoded feature
     per: str = "step",
+    whole: Collection[str] = (),
 ) -> list[Contrast]:
     """A contrast for each number, one for each level against the first, and one for missing values.
 
@@ -66,12 +67,15 @@ def contrasts(
     per : {"step", "unit", "sd"}
         Difference in a number: the power of ten next below its standard deviation, one unit of the data, or a
         standard deviation.
+    whole : collection of str
+        Raw features of whole numbers: their step is at least one.
     """
     found, levels = [], {source.name: source.levels for source in sources}
     for k, column in enumerate(columns):
         encoded = np.zeros(len(columns))
         if column.kind == "number":
             step = _step(column, float(spread[k]), per)
+            step = max(step, 1.0) if per == "step" and column.source in whole else step
             encoded[k] = step / column.scale
             words = f"+{rounded_text(step)}" + (" (1 sd)" if per == "sd" else "")
             found.append(Contrast(column.source, words, encoded))

@@ -90,6 +90,9 @@ def test_a_table_without_censoring_is_fitted_and_noted(trial, capsys):
     make_table().assign(died=1).to_csv("all.csv", index=False)
     assert main(["fit", "all.csv", *OUTCOME, "--drop", "id", "status", *QUICK]) == 0
     assert "Every row has its event, none is censored; if that is not so, check --event." in capsys.readouterr().out
+    causes = ["--time", "months", "--cause", "died", "--drop", "id", "status", "--model", "optimal", "--depth", "1"]
+    assert main(["fit", "all.csv", *causes]) == 0
+    assert "if that is not so, check --cause." in capsys.readouterr().out
 
 
 def test_warnings_are_notes_of_one_line(trial, capsys):
@@ -153,9 +156,9 @@ def test_one_dirty_cell_is_asked_about(trial, capsys):
     model = load_model("m")
     assert model.preprocessor_.columns_[0].kind == "number"
     assert main(["fit", "--config", "m/run.json", "--out", "again"]) == 0
-    assert main(["predict", "m", "dirty.csv"]) == 1
+    assert main(["predict", "m", "dirty.csv", "--missing-values", "other"]) == 1
     assert "column 'age' must be numbers, got 'unknown' at row 7" in capsys.readouterr().err
-    assert main(["predict", "m", "dirty.csv", "--missing-values", "unknown"]) == 0
+    assert main(["predict", "m", "dirty.csv"]) == 0  # the record of the fit knows what means missing
     assert main([*command, "--categorical", "age"]) == 0
     assert {column.kind for column in load_model("m").preprocessor_.columns_} == {"level"}
 

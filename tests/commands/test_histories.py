@@ -56,6 +56,15 @@ def here(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
+def test_codes_of_missing_values_are_none_of_starts_and_subjects(here):
+    """--missing-values 0 took the start of every first row for missing."""
+    table = visits_table().assign(who=lambda rows: rows["who"].str[1:].astype(int), age=0)
+    table.to_csv("zeros.csv", index=False)
+    command = ["predict", "path-model", "zeros.csv", *ROWS, "--times", "5", "--missing-values", "0", "--out", "p.csv"]
+    assert main(command) == 0
+    assert pd.read_csv("p.csv")["who"].tolist() == list(range(120))
+
+
 def test_fit_learns_the_causes_by_name(here, capsys):
     model = load_model("model")
     assert model.cause_names_ == ("death", "relapse")

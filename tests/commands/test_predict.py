@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from oracles.trial import make_table
+from oracles.trial import OUTCOME, QUICK, make_table
 
 from softsurv import load_model
 from softsurv.cli import main
@@ -58,6 +58,23 @@ def test_ids_are_not_lost_under_the_name_of_a_prediction(trial, model, capsys):
     assert main(["predict", model, "ids.csv", "--id", "leaf", "--out", "p.csv"]) == 1
     assert "--id must not be called as a column of the result is, got 'leaf'; rename" in capsys.readouterr().err
     assert not (trial / "p.csv").exists()
+
+
+def test_cells_that_meant_missing_in_the_fit_do_so_in_predictions(trial):
+    """`evaluate` took 9999 for missing, and `predict` for an age of 9999 years."""
+    table = make_table().assign(id=[9999, *range(1, 80)])
+    table.loc[::9, "age"] = 9999
+    table.to_csv("coded.csv", index=False)
+    command = ["fit", "coded.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--missing-values", "9999"]
+    assert main([*command, "--out", "m"]) == 0
+    known = load_model("m").predict(table.assign(age=table["age"].where(table["age"] != 9999)))
+    for chunks in ([], ["--chunk-rows", "30"]):
+        assert main(["predict", "m", "coded.csv", "--id", "id", *chunks, "--out", "p.csv"]) == 0
+        found = pd.read_csv("p.csv")
+        assert np.allclose(found["risk"], known)
+        assert found["id"].tolist() == table["id"].tolist()  # the code is one of features
+    assert main(["predict", "m", "coded.csv", "--missing-values", "-1", "--out", "p.csv"]) == 0
+    assert not np.allclose(pd.read_csv("p.csv")["risk"], known)
 
 
 def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):

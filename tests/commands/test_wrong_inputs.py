@@ -73,6 +73,7 @@ WRONG = {
         [*FIT[:2], "--time", "months", "--event", "status=gone"],
         "--event status=gone marks no row; column 'status' holds",
     ),
+    "names alone": (["fit", "names.csv", *OUTCOME[:3], "died=1"], "column 'died' holds nothing"),
     "one column twice": ([*FIT, "--time", "died", "--event", "died"], "--time and --event both name the column 'died'"),
     "negative time": (["fit", "negative.csv", *OUTCOME], "time must be finite and >= 0, got -3 at row 5; drop the row"),
     "missing time": (["fit", "missing.csv", *OUTCOME], "time must be finite and >= 0, got nan at row 5"),
@@ -114,6 +115,7 @@ def wrong(trial) -> Path:
     table = make_table()
     (trial / "notes.txt").write_text("no table")
     (trial / "empty.csv").write_text("")
+    (trial / "names.csv").write_text("months,died,age\n")
     table.to_csv("semi.csv", index=False, sep=";")
     table.to_csv("wide.csv", index=False, encoding="utf-16")
     table.rename(columns={"age": "\xe2ge"}).to_csv("latin.csv", index=False, encoding="latin-1")

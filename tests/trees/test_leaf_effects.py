@@ -48,6 +48,14 @@ def test_a_step_of_a_number_is_told_in_its_units(per, deviation, words, encoded)
     np.testing.assert_allclose(age.encoded, [encoded, 0, 0, 0])
 
 
+def test_a_step_of_a_whole_number_is_one_at_least():
+    """A tenth of a performance status from 0 to 3 is no difference of two patients."""
+    asked = (("step",), ("step", ["age"]), ("sd", ["age"]))
+    told = [contrasts(COLUMNS, SOURCES, spread(0.014), *how)[0].words for how in asked]
+    assert told == ["+0.1", "+1", "+0.7 (1 sd)"]
+    assert contrasts(COLUMNS, SOURCES, spread(0.7), "step", ["age"])[0].words == "+10"
+
+
 def test_levels_are_against_the_first_and_missing_against_known():
     found = {one.words: one.encoded.tolist() for one in contrasts(COLUMNS, SOURCES, spread(0.7))}
     assert found["II vs I"] == [0, 1, 0, 0]

@@ -75,7 +75,8 @@ class SoftReading:
         ----------
         per : {"step", "unit", "sd"}
             Difference in a number for which an effect is reported: the power of ten next below its standard deviation,
-            one unit of the data, or a standard deviation. Levels of a category are compared with its first one.
+            of whole numbers 1 at least; one unit of the data; or a standard deviation. Levels of a category are
+            compared with its first one.
         measure : {"own", "time"}
             "own": hazard ratio, odds ratio of the event, or shift, by the family. "time": time ratio, for families
             whose log time is linear in the features (exponential, Weibull, log-logistic, log-normal).
@@ -116,7 +117,7 @@ class SoftReading:
                     f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
                 )
         columns, sources = self._columns_and_sources()
-        asked = contrasts(columns, sources, self.spread_, per)
+        asked = contrasts(columns, sources, self.spread_, per, self.report_.details.get("whole", ()))
         typical, used, table = self._typical(), self.tree_.used_leaves, self.leaf_table_
         numbers = pd.DataFrame({"n": table.n, "events": table.events, "observed_median": table.median})
         known = self.cause_covariances_ or (self.covariance_,)

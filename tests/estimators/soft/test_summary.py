@@ -44,6 +44,14 @@ def test_one_unpenalised_leaf_is_lifelines_regression(family):
         np.testing.assert_allclose(np.log([row["lower"], row["upper"]]), expected, rtol=5e-3, atol=1e-4)
 
 
+def test_effects_of_whole_numbers_are_those_of_one_more():
+    X, time, event = weibull_rows(300, 1)
+    X = X.assign(grade=np.random.default_rng(0).integers(0, 3, 300), dose=X["age"] / 100)
+    found = fitted(X, time, event, l2=0.1).summary().effects.reset_index(["leaf", "contrast"])["contrast"]
+    assert found["grade"] == "+1"
+    assert found["dose"] == "+0.01"
+
+
 def test_median_of_the_typical_row_is_lifelines():
     X, time, event = weibull_rows(300, 1)
     theirs = X.assign(side=(X["side"] == "right").astype(float), time=time, event=event)
