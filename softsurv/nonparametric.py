@@ -301,9 +301,7 @@ def checked_columns(
         raise InvalidSurvivalDataError(
             "event must hold only True/False or 1/0, got other values; recode an observed event as True"
         )
-    weight_ = np.ones(time_.shape) if weight is None else _column("weight", weight, time_.shape)
-    if (weight_ < 0.0).any():
-        raise InvalidSurvivalDataError(f"weight must be >= 0, got {weight_.min():g}; drop or fix these rows")
+    weight_ = checked_weight(weight, time_.shape)
     entry_ = None if entry is None else _column("entry", entry, time_.shape).copy()
     if entry_ is not None:
         entry_[entry_ == 0] = -np.inf
@@ -314,6 +312,14 @@ def checked_columns(
             "such a subject was never at risk: drop it"
         )
     return time_, event_.astype(bool), weight_, entry_
+
+
+def checked_weight(weight: ArrayLike | None, shape: tuple[int, ...]) -> FloatArray:
+    """Sample weights (N,), ones if absent."""
+    weight_ = np.ones(shape) if weight is None else _column("weight", weight, shape)
+    if (weight_ < 0.0).any():
+        raise InvalidSurvivalDataError(f"weight must be >= 0, got {weight_.min():g}; drop or fix these rows")
+    return weight_
 
 
 def _distinct(times: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -143,20 +143,21 @@ def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = No
     -------
     DataFrame, index ``rho``
         ``mean_gap`` and ``largest_gap`` between the mean survival curves of the group and of the others,
-        ``gini`` (how mixed the groups are in the leaves, by leaf size; 1 = as even as can be) and ``harrell_c``.
+        ``gini`` (how mixed the groups are in the leaves, by leaf size; 1 = as even as can be) and ``harrell_c``. Rows
+        count by their weights.
     """
-    read = read_data(data)
+    read = read_data(data).that_count()
     member = sensitive_rows(read, group)
     rows = []
     for rho in sorted(trees):
         tree = trees[rho]
-        gap = curve_gap(tree.predict_survival_function(read.X), tree.unique_times_, member)
+        gap = curve_gap(tree.predict_survival_function(read.X), tree.unique_times_, member, read.weight)
         rows.append(
             {
                 "rho": float(rho),
                 "mean_gap": gap.mean,
                 "largest_gap": gap.largest,
-                "gini": leaf_gini(tree.apply(read.X), member).weighted,
+                "gini": leaf_gini(tree.apply(read.X), member, read.weight).weighted,
                 "harrell_c": tree.score(read, None),
             }
         )

@@ -101,16 +101,17 @@ def _overall(data: SurvivalData, time_unit: str | None) -> str:
 
 def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit: str | None) -> str:
     """How the sensitive group and the others fare: curves, leaves, gap."""
-    member = sensitive_rows(data, group)
+    data = data.that_count()
+    member, mass = sensitive_rows(data, group), np.ones(data.n) if data.weight is None else data.weight.numpy()
     name = group or data.group_names[-1]
     leaf, times = tree.apply(data.X), default_times(tree)
     survival = tree.predict_survival_function(data.X, times=times)
-    gap, gini = curve_gap(survival, times, member), leaf_gini(leaf, member)
+    gap, gini = curve_gap(survival, times, member, mass), leaf_gini(leaf, member, mass)
     used = np.unique(leaf)
     shares = pd.DataFrame(
         {
             "rows": [int((leaf == k).sum()) for k in used],
-            f"share of {name}": [f"{member[leaf == k].mean():.0%}" for k in used],
+            f"share of {name}": [f"{np.average(member[leaf == k], weights=mass[leaf == k]):.0%}" for k in used],
             "mixing (Gini)": gini.by_leaf,
         },
         index=[f"leaf {k}" for k in used],
@@ -118,7 +119,7 @@ def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit
     ax = survival_axes(new_figure(5.4, 3.6), time_label(data, time_unit))
     for k, (label, rows) in enumerate({name: member, "others": ~member}.items()):
         look = series_style(k)
-        mean = survival[rows].mean(0)
+        mean = np.average(survival[rows], axis=0, weights=mass[rows])
         ax.plot(times, mean, color=look.color, linestyle=look.linestyle, linewidth=2, label=f"{label}: predicted mean")
         at, values = steps(leaf_kaplan_meier(data, np.flatnonzero(rows)), times[-1])
         ax.step(at, values, where="post", color=look.color, linewidth=0.9, label=f"{label}: {curve_name(data)}")
@@ -128,7 +129,7 @@ def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit
         f"Sensitive group: {name}, {int(member.sum())} of {data.n} rows. The mean predicted curves of the group and "
         f"of the others lie {gap.mean:.3f} apart on average over time, at most {gap.largest:.3f}; the group's is "
         f"{abs(gap.signed):.3f} {'higher' if gap.signed > 0 else 'lower'} on average. The mean squared distance of a "
-        f"pair of rows across the groups is {fairness_penalty(survival, times, member, per_pair=True):.4g} in units "
+        f"pair of rows across the groups is {fairness_penalty(survival, times, member, True, mass):.4g} in units "
         f"of time. Leaves mix the groups with a weighted Gini of {gini.weighted:.3f}, where 1 is half and half."
     )
     caption = f"Lines: mean predicted curve of each group. Steps: {curve_name(data)} curve of the same rows."

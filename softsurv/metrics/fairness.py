@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics.ranges import checked_probabilities, checked_times
+from softsurv.nonparametric import checked_weight
 
 
 class CurveGap(NamedTuple):
@@ -25,10 +26,12 @@ class LeafGini(NamedTuple):
 
     by_leaf: FloatArray  # (number of leaves in use,), by rising leaf index
     mean: float
-    weighted: float  # by the number of subjects in the leaf
+    weighted: float  # by the number of subjects in the leaf, or their weight
 
 
-def fairness_penalty(survival: ArrayLike, times: ArrayLike, group: ArrayLike, per_pair: bool = False) -> float:
+def fairness_penalty(
+    survival: ArrayLike, times: ArrayLike, group: ArrayLike, per_pair: bool = False, weight: ArrayLike | None = None
+) -> float:
     """Sum of squared distances between the curves of a group and those of the others.
 
     Parameters
@@ -41,6 +44,8 @@ def fairness_penalty(survival: ArrayLike, times: ArrayLike, group: ArrayLike, pe
         True for members of the sensitive group.
     per_pair : bool
         Divide by the number of pairs |G| (N - |G|).
+    weight : array_like, shape (N,), optional
+        Sample weights >= 0: a pair counts as the product of its two.
 
     Returns
     -------
@@ -57,14 +62,15 @@ def fairness_penalty(survival: ArrayLike, times: ArrayLike, group: ArrayLike, pe
     ----------
     Paper `sst`, eq. 3.
     """
-    curves, grid, member = _checked(survival, times, group)
-    inside, others = curves[member], curves[~member]
-    distance = inside.var(axis=0) + others.var(axis=0) + (inside.mean(axis=0) - others.mean(axis=0)) ** 2
-    n_pairs = 1 if per_pair else inside.shape[0] * others.shape[0]
-    return n_pairs * float(np.trapezoid(distance, grid))
+    curves, grid, sides = _checked(survival, times, group, weight)
+    inside, others = (side / side.sum() @ curves for side in sides)
+    within = [side / side.sum() @ (curves - mean) ** 2 for side, mean in zip(sides, (inside, others), strict=True)]
+    distance = sum(within) + (inside - others) ** 2
+    n_pairs = 1.0 if per_pair else sides[0].sum() * sides[1].sum()
+    return float(n_pairs * np.trapezoid(distance, grid))
 
 
-def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> CurveGap:
+def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike, weight: ArrayLike | None = None) -> CurveGap:
     """Compare the mean survival curve of a group with that of the others; arguments as in `fairness_penalty`.
 
     Returns
@@ -72,8 +78,8 @@ def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> CurveG
     CurveGap
         Probabilities; time averages by the trapezoidal rule over the grid.
     """
-    curves, grid, member = _checked(survival, times, group)
-    gap = curves[member].mean(axis=0) - curves[~member].mean(axis=0)  # (T,)
+    curves, grid, (inside, others) = _checked(survival, times, group, weight)
+    gap = inside / inside.sum() @ curves - others / others.sum() @ curves  # (T,)
     span = grid[-1] - grid[0]
     return CurveGap(
         float(np.abs(gap).max()),
@@ -82,7 +88,7 @@ def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> CurveG
     )
 
 
-def leaf_gini(leaf: ArrayLike, group: ArrayLike) -> LeafGini:
+def leaf_gini(leaf: ArrayLike, group: ArrayLike, weight: ArrayLike | None = None) -> LeafGini:
     """Normalised Gini impurity of the groups in every leaf.
 
     Parameters
@@ -91,6 +97,8 @@ def leaf_gini(leaf: ArrayLike, group: ArrayLike) -> LeafGini:
         Leaf of every subject.
     group : array_like, shape (N,)
         Group labels, at least two different ones.
+    weight : array_like, shape (N,), optional
+        Sample weights >= 0; leaves of weight 0 are not in use.
 
     Notes
     -----
@@ -102,32 +110,38 @@ def leaf_gini(leaf: ArrayLike, group: ArrayLike) -> LeafGini:
         raise InvalidParameterError(
             f"leaf and group must hold one value per subject, got shapes {leaves.shape} and {groups.shape}"
         )
+    mass = checked_weight(weight, leaves.shape)
+    leaves, groups, mass = leaves[mass > 0], groups[mass > 0], mass[mass > 0]
     leaf_labels, row = np.unique(leaves, return_inverse=True)
     labels, column = np.unique(groups, return_inverse=True)
     if labels.size < 2:
-        raise InvalidParameterError(f"group must hold at least two different labels, got only {labels[0]!r}")
+        raise InvalidParameterError(f"group must hold at least two different labels, got {labels.tolist()}")
     counts = np.zeros((leaf_labels.size, labels.size))
-    np.add.at(counts, (row, column), 1.0)
+    np.add.at(counts, (row, column), mass)
     size = counts.sum(axis=1)
     shares = counts / size[:, None]
     gini = labels.size / (labels.size - 1) * (1.0 - np.sum(shares**2, axis=1))
     return LeafGini(gini, float(gini.mean()), float(gini @ size / size.sum()))
 
 
-def _checked(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Curves (N, T), grid (T,), membership (N,) with members and others present."""
+def _checked(
+    survival: ArrayLike, times: ArrayLike, group: ArrayLike, weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+    """Curves (N, T), grid (T,), and weights (N,) of the rows as members and as others."""
     grid = checked_times(times)
     member = np.asarray(group)
     if member.ndim != 1 or (member.dtype != bool and not np.isin(member, (0, 1)).all()):
         raise InvalidParameterError(
             "group must be one column of True/False or 1/0; compare the labels with the sensitive one first"
         )
-    member = member.astype(bool)
-    if member.all() or not member.any():
+    inside = checked_weight(weight, member.shape) * member.astype(bool)
+    others = checked_weight(weight, member.shape) * ~member.astype(bool)
+    if not inside.any() or not others.any():
         raise InvalidParameterError("group must mark some subjects and leave others, got all or none marked")
     if grid.size < 2:
         raise InvalidParameterError(
             "times must hold at least two values to integrate over, got one; "
             "give more, or fit a tree to events at several times, whose times are the default"
         )
-    return checked_probabilities("survival", survival, member.size, grid.size), grid, member
+    curves = checked_probabilities("survival", survival, member.size, grid.size)
+    return curves, grid, (inside, others)

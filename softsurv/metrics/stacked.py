@@ -101,7 +101,7 @@ class StackedFold:
         )
         self._event_times = self._placed(times)
         self._grid = self._weighed(span.times, censoring)
-        self._group = None if group is None else self._placed(np.where(group, 1 / group.sum(), -1 / (~group).sum()))
+        self._group = None if group is None else self._placed(_signed_shares(group, self.rows.mass))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,6 +144,12 @@ class StackedFold:
                 sums.append((self._group @ survival).abs() @ g.axis[part])
             found.append(torch.stack(sums) + nan_of(hazard))
         return torch.stack(found).sum(0)
+
+
+def _signed_shares(group: BoolArray, mass: FloatArray) -> FloatArray:
+    """Shares (N,) of the rows in the mean of the group, and minus those in the mean of the others."""
+    inside, others = mass * group, mass * ~group
+    return np.asarray(inside / inside.sum() - others / others.sum())
 
 
 def won_by(case: Tensor, free: Tensor, risk: Tensor) -> Tensor:

@@ -179,5 +179,5 @@ def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
         first, last = result["range"]
         times = np.linspace(first, last, result["n_times"])
         survival = survival_from_log_cumulative_hazard(log_hazard(times))
-        result["fairness"] = curve_gap(survival, times, group).mean
+        result["fairness"] = curve_gap(survival, times, group, fold.outcome["weight"]).mean
     return result

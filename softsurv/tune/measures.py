@@ -71,7 +71,7 @@ def measured(fitted: Any, test: SurvivalData, interest: str | None) -> dict[str,
     if group is not None and group.unique().numel() == 2 and result["n_times"]:
         times = np.linspace(result["range"][0], result["range"][1], result["n_times"])
         curves = fitted.predict_survival_function(test.X, times)
-        result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy()).mean
+        result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy(), test.weight).mean
     return result
 
 

@@ -29,6 +29,21 @@ def test_penalty_equals_the_double_sum(seed):
     assert fairness_penalty(curves, grid, group, per_pair=True) == pytest.approx(mean, rel=1e-10)
 
 
+def test_a_weight_counts_as_so_many_rows():
+    curves, grid, group = random_curves(3)
+    group[:2], leaf = (True, False), np.arange(14) % 4
+    weight = np.random.default_rng(0).integers(0, 4, 14)
+    weight[:2] = 2
+    repeated = np.repeat(np.arange(14), weight)
+    for measure in (curve_gap, fairness_penalty):
+        expected = measure(curves[repeated], grid, group[repeated])
+        assert measure(curves, grid, group, weight=weight) == pytest.approx(expected, rel=1e-12)
+        assert measure(curves, grid, group) != pytest.approx(expected, rel=1e-3)
+    found, expected = leaf_gini(leaf, group, weight), leaf_gini(leaf[repeated], group[repeated])
+    np.testing.assert_allclose(found.by_leaf, expected.by_leaf)
+    assert found.weighted == pytest.approx(expected.weighted)
+
+
 def test_equal_curves_have_no_distance_at_all():
     curves = np.broadcast_to(np.array([1.0, 0.7, 0.1]), (6, 3))
     group = np.array([1, 1, 0, 0, 0, 0])

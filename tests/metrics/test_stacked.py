@@ -76,15 +76,16 @@ def test_a_prediction_that_is_none_makes_the_measures_of_its_model_none():
     assert plan.measures(log_hazards(level, shape), MODELS).isnan().all(0).tolist() == [False, True, False]
 
 
-def test_the_gap_between_groups():
-    fold, censoring, models = some_fold(False, False, False), some_censoring(), some_models()
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gap_between_groups(weighted):
+    fold, censoring, models = some_fold(False, weighted, False), some_censoring(), some_models()
     group = np.arange(N) % 3 == 0
     plan = StackedFold(censoring, fold, torch.zeros(()), group)
     found = dict(zip(plan.names, plan.measures(log_hazards(*models), MODELS), strict=True))["fairness"]
     times = np.linspace(*plan.facts["range"], plan.facts["n_times"])
     for k in range(MODELS):
         curves = np.exp(-np.exp(of_model(k, *models)(times)))
-        assert float(found[k]) == pytest.approx(curve_gap(curves, times, group).mean, rel=TOLERANCE)
+        assert float(found[k]) == pytest.approx(curve_gap(curves, times, group, fold["weight"]).mean, rel=TOLERANCE)
 
 
 def test_a_fold_that_cannot_be_measured_is_refused_at_once():

@@ -99,6 +99,10 @@ def test_fairness_is_the_gap_of_two_groups_on_the_grid():
     times = np.linspace(0.5, 3.0, 7)
     gap = curve_gap(stub.predict_survival_function(data.X, times), times, group == 1).mean
     assert measured(stub, data, None)["fairness"] == pytest.approx(gap)
+    weight = torch.arange(30, dtype=torch.float64) + 1
+    weighted = curve_gap(stub.predict_survival_function(data.X, times), times, group == 1, weight).mean
+    assert measured(stub, data._derive({"weight": weight}), None)["fairness"] == pytest.approx(weighted)
+    assert weighted != pytest.approx(gap, rel=1e-3)
     one = data._derive({"group": torch.zeros(30, dtype=torch.int64)})
     assert "fairness" not in measured(stub, one, None)  # a fold that met one group alone
     assert "fairness" not in measured(Stub({"n_times": 0}), data, None)
