@@ -47,6 +47,21 @@ class ModelFileError(SoftsurvError, ValueError):
     """A saved model is damaged, incomplete, or written by a newer version."""
 
 
+def need_docstrings() -> None:
+    """Check that the models of scikit-survival can be imported: they add to their docstrings as they are.
+
+    Raises
+    ------
+    SoftsurvError
+        If ``python -OO`` leaves docstrings out.
+    """
+    if sys.flags.optimize > 1:
+        raise SoftsurvError(
+            "python -OO leaves out the docstrings without which scikit-survival's models cannot be imported; "
+            "start Python with -O or without, or unset PYTHONOPTIMIZE"
+        )
+
+
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """The hint "; did you mean 'cox'?" where a known name is close to the given one, else nothing."""
     by_lower = {name.lower(): name for name in known}

@@ -62,7 +62,7 @@ class Loop:
         self, function: Callable[..., Any], arguments: tuple[Any, ...], digest: Callable[[], str], **options: Any
     ) -> None:
         self.py_func, self.arguments = function, arguments
-        self.title = (function.__doc__ or "").partition(".")[0].partition("\n")[0]
+        self.title = (function.__doc__ or function.__name__).partition(".")[0].partition("\n")[0]
         self._digest, self._options = digest, options
 
     @cached_property

@@ -1,5 +1,7 @@
 """Where warnings point, and how often they are given."""
 
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from types import FunctionType
@@ -108,3 +110,15 @@ def test_what_is_left_unsaid_is_said_later_in_the_same_call():
 
     inner = FunctionType(call.__code__, globals() | {"__name__": "softsurv.somewhere"}, "call")
     assert given(inner) == {"a measure": 1, "3 rows are odd": 1}
+
+
+def test_python_without_docstrings_is_told_where_scikit_survival_needs_them():
+    """Its own sentence was of a None in scikit-survival."""
+    program = (
+        "import numpy as np; from softsurv.soft.starts import logrank_routing; "
+        "logrank_routing(np.arange(9.0)[:, None], np.arange(1.0, 10.0), np.ones(9, bool), 1)"
+    )
+    ended = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True)
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("softsurv.errors.SoftsurvError: python -OO leaves out the docstrings"), ended.stderr
+    assert not subprocess.run([sys.executable, "-O", "-c", program]).returncode

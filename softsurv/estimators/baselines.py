@@ -23,7 +23,7 @@ from softsurv.data.histories import cause_code
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, warn
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, need_docstrings, warn
 from softsurv.estimators.shared.checks import grid_of
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
@@ -233,6 +233,7 @@ def _efron(
 ) -> FloatArray:
     """Log hazard ratios (P,) of independent columns."""
     if weight is None and (entry is None or not (entry > 0).any()):
+        need_docstrings()
         from sksurv.linear_model import CoxPHSurvivalAnalysis
         from sksurv.util import Surv
 

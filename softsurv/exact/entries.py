@@ -87,7 +87,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.function, self.options = function, options
         self.arguments, self.returns, self._digest = tuple(arguments), returns, digest or engine_digest
-        self.title = (function.__doc__ or "").partition(".")[0].partition("\n")[0]
+        self.title = (function.__doc__ or function.__name__).partition(".")[0].partition("\n")[0]
 
     @cached_property
     def _cache(self) -> Any:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from softsurv.arrays import FloatArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, need_docstrings
 from softsurv.estimators.baselines import AalenJohansenBaseline, Baseline, CauseSpecificCox
 from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring
@@ -58,24 +58,28 @@ def _optimal() -> Any:
 
 
 def _cox() -> Any:
+    need_docstrings()
     from sksurv.linear_model import CoxPHSurvivalAnalysis
 
     return CoxPHSurvivalAnalysis(alpha=COX_RIDGE)
 
 
 def _forest() -> Any:
+    need_docstrings()
     from sksurv.ensemble import RandomSurvivalForest
 
     return RandomSurvivalForest(min_samples_leaf=15, random_state=0)
 
 
 def _boosting() -> Any:
+    need_docstrings()
     from sksurv.ensemble import GradientBoostingSurvivalAnalysis
 
     return GradientBoostingSurvivalAnalysis(random_state=0)
 
 
 def _single_tree() -> Any:
+    need_docstrings()
     from sksurv.tree import SurvivalTree
 
     return SurvivalTree(max_depth=3, min_samples_leaf=15, random_state=0)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidTimesError, need_docstrings
 from softsurv.metrics.ranges import checked_probabilities
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier, survival_interval
 
@@ -220,6 +220,7 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
     values, group = np.unique(predicted, return_inverse=True)
     if values.size <= 10:
         return calibration_curve(time_, event_, predicted, horizon, n_bins=values.size).observed[group]
+    need_docstrings()
     from sksurv.linear_model import CoxPHSurvivalAnalysis  # slow to import, needed here alone
     from sksurv.util import Surv
 

@@ -16,7 +16,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.blocks import over_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.data.threads import MANY_CELLS
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, need_docstrings
 from softsurv.nonparametric import as_exact
 from softsurv.trees.topology import n_branches, n_leaves
 
@@ -233,6 +233,7 @@ def logrank_routing(
     weight: FloatArray | None = None,  # (N,) rows of weight zero are left out
 ) -> FloatArray:  # (B, P + 1)
     """Splits of scikit-survival's log-rank tree, made soft; nodes that it does not split send all rows left."""
+    need_docstrings()
     from sksurv.tree import SurvivalTree
     from sksurv.util import Surv
 

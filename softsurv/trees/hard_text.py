@@ -84,8 +84,8 @@ def hard_tree_python(tree: Questions, name: str, lines: Sequence[str]) -> str:
 
     ``lines`` describe the leaves in comments, as in :func:`hard_tree_text`.
 
-    Missing values (absent, None or nan) are filled or routed as in training. Names and labels of the data are
-    literals in it.
+    Missing values (absent, None or nan) are filled or routed as in training. Numbers may be text, and are compared as
+    double precision holds them, as in the tree. Names and labels of the data are literals in it.
     """
     if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
         raise InvalidParameterError(
@@ -98,8 +98,8 @@ def hard_tree_python(tree: Questions, name: str, lines: Sequence[str]) -> str:
         text.append(LABEL.rstrip())
     for f in used:
         source, v = tree.sources[f], variable[f]
-        text.append(f"    {v} = row.get({_literal(source.name)})")
-        known = v if source.levels is None else f"label({v})"
+        text.append(f"    {v} = {_cell(source.name)}")
+        known = f"float({v})" if source.levels is None else f"label({v})"
         text.append(f"    {v} = {_literal(source.fill)} if {v} is None or {v} != {v} else {known}")
 
     def walk(node: int, indent: int) -> None:
@@ -126,6 +126,12 @@ def _question(tree: Questions, node: int, v: str) -> str:
     if missing is None:
         return known
     return f"{v} is None or {known}" if missing else f"{v} is not None and {known}"
+
+
+def _cell(name: str) -> str:
+    """The cell of a column. Columns that are numbered in a table have text names in a tree, and numbers in its rows."""
+    is_number = name.isascii() and name.isdigit() and name == str(int(name[:18]))
+    return f"row.get({_literal(name)}, row.get({name}))" if is_number else f"row.get({_literal(name)})"
 
 
 def _leaf(leaf: int, line: str, separator: str = ": ") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -92,3 +93,19 @@ def test_numbers_that_python_does_not_write_are_literals():
     scope = {}
     exec(tree.to_python("leaf_of"), scope)
     assert [scope["leaf_of"]({"a": value}) for value in (1.0, 3.0, None)] == [0, 1, 1]
+
+
+def test_python_source_reads_numbers_as_the_tree_does():
+    """Doubles: text, whole numbers beyond 2**53 and single precision too; columns may be numbered."""
+    cut = 2.0**53 + 2
+    tree = HardTree.grow([Source("0", None, 1.0)], Branch(Rule(0, threshold=cut), None, None), [[1.0], [2.0]], ["n"])
+    scope = {}
+    exec(tree.to_python("leaf_of"), scope)
+    cells = [2**53 + 2, 2**53 + 3, 2**53 + 5, "1.5", str(2**60), np.float32(2**54), True, None]
+    frame = pd.DataFrame({"0": cells}, dtype=object)
+    expected = [tree.apply(frame.iloc[[k]].infer_objects())[0] for k in range(len(cells))]
+    assert [scope["leaf_of"]({"0": cell}) for cell in cells] == expected
+    assert [scope["leaf_of"]({0: cell}) for cell in cells] == expected
+    single = HardTree.grow([Source("a", None, 1.0)], Branch(Rule(0, threshold=0.1), None, None))
+    exec(single.to_python("leaf_of"), scope)
+    assert scope["leaf_of"]({"a": np.float32(0.1)}) == single.apply(pd.DataFrame({"a": np.float32([0.1])}))[0] == 1

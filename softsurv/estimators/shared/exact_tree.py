@@ -13,6 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.rules import fills_text
 from softsurv.errors import warn
+from softsurv.estimators.shared.databases import InDatabases
 from softsurv.results import FitReport, Status, how_it_ended
 from softsurv.trees.hard_sql import hard_tree_sql
 from softsurv.trees.hard_tree import HardTree
@@ -73,7 +74,7 @@ class Proven:
         return self._search_report.status
 
 
-class ExactTree(Proven):
+class ExactTree(InDatabases, Proven):
     """Mixin of the estimators whose tree is the one that an exact search has found."""
 
     tree_: HardTree
@@ -106,23 +107,7 @@ class ExactTree(Proven):
         check_is_fitted(self, "tree_")
         return self.tree_.to_python(name, self.leaf_lines())
 
-    def export_sql(self, quote: str = '"') -> str:
-        """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where training sent them.
-
-        Columns of booleans are compared as 0 and 1: cast them where the database, such as PostgreSQL, does not.
-
-        Parameters
-        ----------
-        quote : {'"', "`"}
-            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
-            then has a backslash before it, as they read texts. Levels are compared as text.
-
-        Returns
-        -------
-        str
-            For ``SELECT *, (...) AS leaf FROM table``.
-        """
-        check_is_fitted(self, "tree_")
+    def _leaf_in_sql(self, quote: str) -> str:
         return hard_tree_sql(self.tree_, quote)
 
     def _search_state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One fit of an estimator at a time: two threads in one object would leave a mixture of two trees."""
+"""One fit of an estimator at a time, whole or not at all: what two fits leave in one object must not be mixed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _thread_of: dict[int, int] = {}
 
 
 def one_fit_at_a_time(fit: Fit) -> Fit:
-    """Refuse ``fit`` while another thread is inside the ``fit`` of the same object."""
+    """Refuse ``fit`` while another thread is inside the ``fit`` of the same object.
+
+    A fit that ends in an error leaves the object as it was, with the tree of an earlier fit.
+    """
 
     @wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -29,8 +32,14 @@ def one_fit_at_a_time(fit: Fit) -> Fit:
                 raise ConcurrentFitError(
                     f"this {type(self).__name__} is being fitted in another thread; fit sklearn.base.clone(...) of it"
                 )
+        before = vars(self).copy()
         try:
             return fit(self, *args, **kwargs)
+        except BaseException:
+            if outermost:
+                vars(self).clear()
+                vars(self).update(before)
+            raise
         finally:
             if outermost:
                 with _lock:

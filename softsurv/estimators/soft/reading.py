@@ -12,6 +12,7 @@ from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.checks import one_of
+from softsurv.estimators.shared.databases import InDatabases
 from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
@@ -26,7 +27,7 @@ else:
     from softsurv.estimators.soft import torch_later as torch
 
 
-class SoftReading:
+class SoftReading(InDatabases):
     """Mixin of the soft trees: text, Graphviz, SQL, importances and summary."""
 
     tree_: SoftTree
@@ -171,25 +172,7 @@ class SoftReading:
         check_is_fitted(self, "tree_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
 
-    def export_sql(self, quote: str = '"') -> str:
-        """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) count as in training.
-
-        A rule is written as it is printed. A dense split is written as the sum of its points, of which rounding may
-        send a row within its reach of the threshold to the other side. Columns of booleans are taken as 0 and 1: cast
-        them where the database, such as PostgreSQL, does not.
-
-        Parameters
-        ----------
-        quote : {'"', "`"}
-            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
-            then has a backslash before it, as they read texts. Levels are compared as text.
-
-        Returns
-        -------
-        str
-            For ``SELECT *, (...) AS leaf FROM table``.
-        """
+    def _leaf_in_sql(self, quote: str) -> str:
         from softsurv.trees.soft_sql import soft_tree_sql
 
-        check_is_fitted(self, "tree_")
         return soft_tree_sql(self.tree_, *self._columns_and_sources(), quote)

@@ -4,11 +4,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 from softsurv import OptimalClassificationTree, OptimalRegressionTree, OptimalSurvivalTree, SoftSurvivalTree
-from softsurv.errors import ConcurrentFitError
+from softsurv.errors import ConcurrentFitError, InvalidParameterError
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 
 N_THREADS = 4
@@ -133,3 +134,30 @@ def test_a_soft_tree_is_fitted_by_one_thread_at_a_time(monkeypatch):
             model.fit(X[:, :2], SURVIVAL)
         slow.go_on.set()
         assert first.result().n_features_in_ == 4
+
+
+@pytest.mark.parametrize(
+    "model",
+    [OptimalSurvivalTree(max_depth=1), SoftSurvivalTree(depth=1, leaf="weibull", l2=1.0, shrinkage=1.0, max_terms=1)],
+    ids=["optimal", "soft"],
+)
+def test_a_fit_that_is_refused_leaves_the_earlier_tree(model):
+    """Its names and outcomes would belong to other rows than the tree."""
+    before = clone(model).fit(pd.DataFrame(X, columns=list("abcd")), SURVIVAL)
+    expected, known = before.predict(pd.DataFrame(X, columns=list("abcd"))), set(vars(before))
+    event, time = SURVIVAL
+    before.set_params(time_limit=-1.0)
+    with pytest.raises(InvalidParameterError):
+        before.fit(X[:, :2], SURVIVAL)
+    before.set_params(time_limit=None)
+    with pytest.raises(ValueError, match="event"):
+        before.fit(X[:, :2], (np.zeros_like(event), time))
+    with pytest.raises(ValueError, match="weight"):
+        before.fit(pd.DataFrame(X[:, :2], columns=["e", "f"]), SURVIVAL, sample_weight=np.full(len(X), -1.0))
+    assert before.feature_names_in_.tolist() == list("abcd")
+    assert set(vars(before)) == known
+    np.testing.assert_array_equal(before.predict(pd.DataFrame(X, columns=list("abcd"))), expected)
+    fresh = clone(model)
+    with pytest.raises(ValueError, match="event"):
+        fresh.fit(X[:, :2], (np.zeros_like(event), time))
+    assert not hasattr(fresh, "n_features_in_")

@@ -1,0 +1,41 @@
+"""How a fitted tree goes to a database: the leaf of a row as an expression of SQL."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from sklearn.utils.validation import check_is_fitted
+
+
+class InDatabases:
+    """Mixin of the trees that databases can follow."""
+
+    @abstractmethod
+    def _leaf_in_sql(self, quote: str) -> str:
+        """The expression, of a fitted tree."""
+
+    def export_sql(self, quote: str = '"') -> str:
+        """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where ``apply`` sends them.
+
+        Parameters
+        ----------
+        quote : {'"', "`"}
+            What stands around the names of columns. MySQL and BigQuery want "`"; a backslash or a quote in a level
+            then has a backslash before it, as they read texts.
+
+        Returns
+        -------
+        str
+            For ``SELECT *, (...) AS leaf FROM table``.
+
+        Notes
+        -----
+        Levels are compared as text, numbers as the database holds them. Where it holds the numbers of a column as
+        booleans, as text, or as whole numbers beyond 2**53, cast the column: booleans to 0 and 1, as not every database
+        compares them so, the others to double precision, as the tree reads them.
+
+        The rules of a soft tree are written as they are printed. A dense split is the sum of its points, of which
+        rounding may send a row within its reach of the threshold to the other side.
+        """
+        check_is_fitted(self, "tree_")
+        return self._leaf_in_sql(quote)

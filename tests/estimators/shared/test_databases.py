@@ -1,0 +1,28 @@
+"""Columns that a database holds otherwise than the tree reads them: its docstring says what to cast."""
+
+import sqlite3
+
+import numpy as np
+import pandas as pd
+
+from softsurv import OptimalRegressionTree
+
+
+def test_text_and_whole_numbers_beyond_doubles_are_cast():
+    """SQLite compares whole numbers exactly, and takes any text for larger than any number."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"id": 2**53 + rng.integers(0, 40, 400), "size": rng.integers(0, 99, 400) / 8})
+    tree = OptimalRegressionTree(max_depth=2, thresholds="all").fit(X, (X["id"] > 2**53 + 20) + 2 * (X["size"] > 6.0))
+    held = X.assign(size=X["size"].astype(str))
+    leaves = tree.apply(X).tolist()
+    np.testing.assert_array_equal(tree.apply(held), leaves)
+
+    def in_sqlite(columns):
+        with sqlite3.connect(":memory:") as base:
+            held.to_sql("patients", base, index=False)
+            rows = f"(SELECT {columns} FROM patients ORDER BY rowid)"
+            return [leaf for (leaf,) in base.execute(f"SELECT ({tree.export_sql()}) FROM {rows}")]
+
+    assert in_sqlite('CAST("id" AS REAL) AS "id", CAST("size" AS REAL) AS "size"') == leaves
+    assert in_sqlite('"id", CAST("size" AS REAL) AS "size"') != leaves
+    assert in_sqlite('CAST("id" AS REAL) AS "id", "size"') != leaves
