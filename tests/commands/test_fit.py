@@ -200,8 +200,10 @@ def test_an_option_of_the_other_tree(trial, capsys):
 
 
 def test_ctrl_c_keeps_the_best_tree_so_far_and_ends_with_130(trial, usual_ctrl_c):
-    slow = ["--depth", "4", "--restarts", "600", "--solver", "nodec", "--max-iter", "5000", "--verbose"]
-    command = [sys.executable, "-m", "softsurv", *FIT, *OUTCOME, *slow, "--out", "m"]
+    deep = [*FIT, *OUTCOME, "--depth", "4", "--solver", "nodec"]
+    assert main([*deep, "--max-iter", "1", "--out", "compiled"]) == 0  # a Ctrl-C while code is compiled ends the fit
+    slow = ["--restarts", "600", "--max-iter", "5000", "--verbose"]
+    command = [sys.executable, "-m", "softsurv", *deep, *slow, "--out", "m"]
     for wait in (1.5, 3, 5, 8, 12, 17, 24):  # a busy machine may take longer until the fit has begun
         run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
         assert "80 rows" in run.stdout.readline()

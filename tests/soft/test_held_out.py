@@ -50,7 +50,7 @@ def expected_of(tree, test):
     if test.group is not None:
         times = np.linspace(*result["range"], result["n_times"])
         members = (test.group == test.group.max()).numpy()
-        result["fairness"] = curve_gap(tree.predict_survival_function(test.X, times), times, members).mean
+        result["fairness"] = curve_gap(tree.predict_survival_function(test.X, times), times, members, test.weight).mean
     return result
 
 
