@@ -126,7 +126,7 @@ def kaplan_meier(
     keeps its last value; if that is not 0 the curve is undefined there.
     """
     table = at_risk_table(time, event, weight, entry)
-    return StepFunction(table.times, _product_limit(ratio(table.events, table.at_risk)), 1.0)
+    return StepFunction(table.times, np.cumprod(1.0 - ratio(table.events, table.at_risk), dtype=np.float64), 1.0)
 
 
 def nelson_aalen(
@@ -154,7 +154,7 @@ def censoring_survival(
     """
     table = at_risk_table(time, event, weight, entry)
     hazard = ratio(table.censored, np.maximum(table.at_risk - table.events, table.censored))
-    return StepFunction(table.times, _product_limit(hazard), 1.0)
+    return StepFunction(table.times, np.cumprod(1.0 - hazard, dtype=np.float64), 1.0)
 
 
 def ipcw_weights(time: ArrayLike, event: ArrayLike, censoring: StepFunction) -> FloatArray:
@@ -221,7 +221,7 @@ def survival_interval(
     if kind not in ("log-log", "plain"):
         raise InvalidParameterError(f"kind must be 'log-log' or 'plain', got {kind!r}")
     table = at_risk_table(time, event, weight, entry)
-    survival = _product_limit(ratio(table.events, table.at_risk))  # (K,)
+    survival = np.cumprod(1.0 - ratio(table.events, table.at_risk), dtype=np.float64)  # (K,)
     variance = greenwood(table.events, table.at_risk)
     if kind == "log-log":
         lower, upper = log_log_limits(survival, variance, level)
@@ -329,11 +329,6 @@ def _distinct(times: FloatArray) -> tuple[FloatArray, IntArray]:
     if not (new[1:] | (times[1:] == times[:-1])).all():
         return np.unique(times, return_inverse=True)
     return times[new], np.cumsum(new) - 1
-
-
-def _product_limit(hazard: FloatArray) -> FloatArray:
-    """prod over steps up to k of (1 - hazard), (K,)."""
-    return np.asarray(np.cumprod(1.0 - hazard), dtype=float)
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
