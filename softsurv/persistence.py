@@ -159,7 +159,9 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         arrays, note = unseal(folder / MODEL, MAX_BYTES)
         meta = json.loads(note)
-    except (FileNotFoundError, NotADirectoryError):
+    except NotADirectoryError:
+        raise ModelFileError(f"{str(folder)!r} must be the folder that holds {MODEL}, got a file; pass it") from None
+    except FileNotFoundError:
         raise ModelFileError(f"{str(folder)!r} holds no model: there is no {MODEL} in it; check the path") from None
     except OSError as error:
         raise ModelFileError(f"{MODEL} in {str(folder)!r} cannot be read ({error.strerror}); check the path") from None

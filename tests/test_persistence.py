@@ -256,7 +256,7 @@ def test_a_missing_folder(tmp_path):
 
 
 def test_a_file_given_for_the_folder(folder):
-    with pytest.raises(ModelFileError, match="holds no model"):
+    with pytest.raises(ModelFileError, match=r"must be the folder that holds model\.safetensors, got a file; pass it"):
         load_model(folder / MODEL)
 
 
