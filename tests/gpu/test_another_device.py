@@ -137,7 +137,7 @@ def test_the_protocol_of_the_paper_runs_there(data, device, monkeypatch):
     curves = []
     for where in ("cpu", device):
         monkeypatch.setattr(reproduce_sst, "choose_device", lambda name, where=where: torch.device(where))
-        asked = reproduce_sst.Asked(starts=3)
+        asked = reproduce_sst.Asked(starts=2)
         starts = reproduce_sst.paper_starts("exponential", 1, "random", train, 0, asked)
         trees = [tree.cpu() for tree in starts.trees]
         curves.append(np.stack([reproduce_sst.soft_curves(tree, train, train)(np.array([0.1, 0.5])) for tree in trees]))
