@@ -1,11 +1,7 @@
-"""A second device on any machine: torch's lazy tensors, which refuse tensors of the CPU as CUDA does.
-
-What fits there asks nothing of a device but torch's operators. It is slow: small problems.
-"""
+"""A second device on any machine: what fits there asks nothing of a device but torch's operators."""
 
 from __future__ import annotations
 
-from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -13,39 +9,28 @@ import pandas as pd
 import pytest
 import torch
 from oracles.device_paths import ON_HOST, ONCE, PATHS, count_rounds, looks_at_rules
+from oracles.spells import rows_of_kind
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import fit_stack
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
 from softsurv.soft.watch import never_waiting
 
-backend = pytest.importorskip("torch._lazy.ts_backend", reason="this torch has no lazy tensors")
-
-
-def split(table, sizes, dim=0):
-    """Consecutive parts of a table."""
-    return tuple(table.narrow(dim, end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True))
+try:
+    from oracles.second_device import NAME, SecondDevice
+except ImportError:
+    pytest.skip("this torch has no device that Python can stand in for", allow_module_level=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def device():
-    try:
-        backend.init()
-    except RuntimeError as error:
-        pytest.skip(f"lazy tensors cannot be started here: {error}")
-    patch = pytest.MonkeyPatch()
-    # lazy tensors lose what was computed so far in `unbind` and `split_with_sizes`
-    patch.setattr(torch.Tensor, "unbind", lambda t, dim=0: tuple(t.select(dim, k) for k in range(t.shape[dim])))
-    patch.setattr(torch.Tensor, "split_with_sizes", split)
-    yield "lazy"
-    patch.undo()
+    with SecondDevice():
+        yield NAME
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +41,9 @@ def data():
     return survival_data(pd.DataFrame(x), time=time, event=rng.random(60) < 0.7)
 
 
-@pytest.fixture
-def few_rounds(monkeypatch):
-    """Lazy tensors are slow: single leaves and first leaves are not fitted to the end, here as there."""
-    for name in ("SINGLE_LEAF", "FIRST_LEAVES"):
-        monkeypatch.setattr(fit_stack, name, LbfgsSettings(max_iterations=2))
-
-
 @pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")  # they are cut off
 @pytest.mark.parametrize("path", PATHS)
-def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device, few_rounds):
+def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device):
     expected = PATHS[path]("cpu")
     found = [value.cpu() for value in PATHS[path](device)]
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
@@ -80,7 +58,7 @@ def test_a_minimisation_of_seven_rounds_takes_seven(device):
         assert all(one.moving for one in found)
 
 
-def test_a_tree_of_rules_is_waited_for_once_where_rules_are_sought(device, few_rounds):
+def test_a_tree_of_rules_is_waited_for_once_where_rules_are_sought(device):
     seen, needs = looks_at_rules(device)
     assert seen["soft/optimisers.minimise"] >= needs  # the recorder works: here looks are not late
     assert 0 < seen[ON_HOST] <= needs
@@ -105,7 +83,44 @@ def test_value_and_gradient(data, family, device):
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:the fit took all its")  # few rounds: lazy tensors are slow
+SETTINGS = {
+    "nodec log-normal": ("events", {"solver": "nodec", "leaf": "lognormal", "max_iter": 1}),
+    "nodec splines": ("events", {"solver": "nodec", "leaf": "spline_ph", "max_iter": 1}),
+    "fair": ("late causes", {"fairness": 1.0}),
+    "fair nodec": ("late causes", {"fairness": 1.0, "solver": "nodec", "max_iter": 1}),
+    "float32": ("events", {"dtype": "float32"}),
+    "one leaf": ("events", {"depth": 0}),
+    "k-means": ("events", {"init": "kmeans"}),
+    "histories": ("histories of causes", {}),
+    "recurrent": ("recurrent", {}),
+}
+GIVEN = {"depth": 2, "leaf": "weibull", "max_terms": None, "l2": 1.0, "shrinkage": 10.0, "routing_l2": 1.0}
+
+
+def trees_of(data, device, settings):
+    """Splits and leaves of a fitted soft tree, by cause."""
+    tree = SoftSurvivalTree(device=device, **settings).fit(data)
+    trees = getattr(tree, "cause_trees_", None) or [tree.tree_]
+    assert {one.leaves.device.type for one in trees} == {device}
+    return [value.detach().cpu() for one in trees for value in (one.routing, one.leaves)]
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its")  # few rounds
+@pytest.mark.parametrize(("kind", "changed"), SETTINGS.values(), ids=SETTINGS)
+def test_each_setting_gives_there_what_it_gives_on_the_cpu(kind, changed, device):
+    settings = GIVEN | {"n_restarts": 2, "max_iter": 8} | changed
+    expected, found = (trees_of(rows_of_kind(kind, 60), where, settings) for where in ("cpu", device))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["events", "histories"])
+def test_trees_of_rules_are_there_what_they_are_on_the_cpu(kind, device):
+    settings = {"leaf": "weibull", "depth": 1, "max_terms": 2, "l2": 1.0, "slope_shrinkage": 5.0}
+    expected, found = (trees_of(rows_of_kind(kind, 60), where, settings) for where in ("cpu", device))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its")  # few rounds
 @pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
 def test_a_fitted_tree_is_saved_there_and_read_elsewhere(data, solver, device, tmp_path):
     settings = {

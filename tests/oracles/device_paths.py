@@ -1,6 +1,6 @@
 """What runs on a device beside the training of one tree, path by path: each gives tensors, on any device.
 
-In `tests/gpu` the test of CUDA compares a device with the CPU, and its twin torch's lazy tensors, which need no device.
+In `tests/gpu` the test of CUDA compares a device with the CPU, and its twin a second device that any machine has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables of a device come to the host as one copy, in double precision.
 
-`tests/gpu` counts the waits: lazy tensors, the second device there, can be started once in a process.
+`tests/gpu` counts the waits.
 """
 
 import numpy as np
