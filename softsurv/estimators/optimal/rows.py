@@ -14,10 +14,10 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import Source
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 from softsurv.exact.brier.nodes import TreePlan
 from softsurv.exact.objectives import relative_risk
-from softsurv.nonparametric import StepFunction, nelson_aalen
+from softsurv.nonparametric import StepFunction, at_risk_table, nelson_aalen
 from softsurv.trees.hard_tree import Branch, HardTree
 
 
@@ -137,3 +137,25 @@ def went_through(baseline: StepFunction, rows: Rows) -> FloatArray:
     """Cumulative baseline hazard from entry to time of each row, (N,); who is there from the start met time 0 too."""
     hazard = baseline(rows.time)
     return hazard if rows.entry is None else hazard - np.where(rows.entry > 0, baseline(rows.entry), 0.0)
+
+
+def warn_of_early_end(rows: Rows, leaf: IntArray | None = None) -> None:
+    """Say where all who are at risk have the event though others enter later: an estimate ends there.
+
+    With ``leaf`` (N,) the rows of each leaf are looked at by themselves.
+    """
+    if rows.entry is None or rows.subject is not None:
+        return
+    ends = [0.0]
+    for mine in [np.full(rows.n, True)] if leaf is None else [leaf == k for k in np.unique(leaf)]:
+        time = rows.time[mine]
+        table = at_risk_table(time, rows.event[mine], rows.weight[mine], rows.entry[mine])
+        ends += table.times[(table.events >= table.at_risk) & (table.times < time.max())].tolist()
+    if (end := max(ends)) > 0:
+        of = "all rows" if leaf is None else "a leaf"
+        warn(
+            f"at time {end:g} all who are at risk have the event, though others enter later (late entry): the curve of "
+            f"{of} means nothing from there on; leave out rows with times up to {end:g}, and curves are those of rows "
+            "that last longer",
+            DataWarning,
+        )

@@ -16,7 +16,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.optimal.continued import continued
 from softsurv.estimators.optimal.cross_validation import SizeChoice, choose_size
-from softsurv.estimators.optimal.fitted import OptimalSurface
+from softsurv.estimators.optimal.fitted import WITH_RISK, OptimalSurface
 from softsurv.estimators.optimal.level_order import add_level_orders
 from softsurv.estimators.optimal.on_demand import TreeParts
 from softsurv.estimators.optimal.parameters import (
@@ -29,7 +29,7 @@ from softsurv.estimators.optimal.parameters import (
     size_limits,
 )
 from softsurv.estimators.optimal.reference import reference_curves
-from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.rows import Rows, warn_of_early_end
 from softsurv.estimators.optimal.search import SEARCHES, IbsSearch, RelativeRiskSearch
 from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.shared.arguments import refuse_unknown, understands
@@ -260,6 +260,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             if size.price is not None and isinstance(search, RelativeRiskSearch):
                 found = continued(search, found, size.price, timer)
         self._keep(rows, search, with_report(found, size.status, timer))
+        alone = self.leaf_ not in WITH_RISK and not self.shrinkage_
+        warn_of_early_end(rows, rows.leaf_of(found.tree) if alone else None)
         self._warn_unless_proven()
         return self
 

@@ -14,6 +14,7 @@ from softsurv.data.frames import has_names
 from softsurv.data.readers import survival_data
 from softsurv.data.spells import observed
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.shared.on_demand import Later, OnDemand
 from softsurv.estimators.shared.training_rows import Ranges, refuse_unknown_histories, remember
 from softsurv.metrics.evaluate import censoring_of, times_of
@@ -42,6 +43,10 @@ class TrainingData:
         if data is X:
             data = data._derive({})  # a copy, which reads its block of numbers from the table as it is now
         data.require_events()
+        if not bool(data.time.any()):
+            raise InvalidSurvivalDataError(
+                "time must be > 0 in at least one row, got only intervals from 0: all events at time 0 would fit best"
+            )
         refuse_unknown_histories(self, data)
         self.cause_names_ = data.cause_names
         self.n_features_in_ = data.X.shape[1]

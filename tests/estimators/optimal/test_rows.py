@@ -6,8 +6,16 @@ import pytest
 
 from softsurv.data.binarize import Binarizer
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.optimal.rows import Rows, baseline_of, branches_of_plan, exposure, went_through
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.estimators.optimal.rows import (
+    Rows,
+    baseline_of,
+    branches_of_plan,
+    exposure,
+    warn_of_early_end,
+    went_through,
+)
+from softsurv.estimators.optimal.tree import OptimalSurvivalTree
 from softsurv.exact.brier.nodes import TreePlan
 from softsurv.trees.hard_tree import HardTree
 
@@ -82,3 +90,27 @@ def test_a_plan_on_zeros_and_ones_is_a_tree_in_the_data_s_units():
     expected = np.where(columns[:, 1] == 1, np.where(columns[:, 0] == 1, 0, 1), 2)
     np.testing.assert_array_equal(tree.apply(X[["x"]]), expected)
     assert branches_of_plan(None, binarizer) is None
+
+
+LATE = {"time": [2.0, 5.0, 8.0, 9.0], "entry": [0.0, 3.0, 4.0, 6.0], "event": [True, True, False, True]}
+
+
+def test_late_entry_that_ends_the_curve_early_is_told():
+    with pytest.warns(DataWarning, match="at time 2 all who are at risk .* the curve of all rows .* times up to 2,"):
+        warn_of_early_end(rows_of(**LATE))
+    with pytest.warns(DataWarning, match="at time 5 all who are at risk .* the curve of a leaf"):
+        warn_of_early_end(rows_of(**LATE), np.array([1, 0, 1, 0]))
+    warn_of_early_end(rows_of(**LATE | {"entry": [0.0, 1.0, 4.0, 6.0]}))  # no time without a survivor but the last
+    warn_of_early_end(rows_of(time=[2.0, 5.0, 8.0, 9.0], event=[True] * 4))
+    spells = {"start": [0.0, 3.0, 4.0, 6.0], "stop": [3.0, 5.0, 6.0, 9.0], "id": [0, 0, 1, 1]}
+    histories = survival_data(X, event=[False, True, False, True], **spells)
+    warn_of_early_end(Rows.of(histories, Binarizer().fit(X)))
+
+
+def test_a_fit_with_late_entry_tells_it():
+    rng = np.random.default_rng(0)
+    entry, lasted = np.r_[0.0, rng.uniform(3, 5, 60)], np.r_[2.0, rng.uniform(1, 9, 60)]
+    x = pd.DataFrame({"x": rng.normal(size=61)})
+    for settings, whose in (({}, "all rows"), ({"leaf": "km", "shrinkage": 0.0}, "a leaf")):
+        with pytest.warns(DataWarning, match=f"the curve of {whose}"):
+            OptimalSurvivalTree(max_depth=1, **settings).fit(x, (np.full(61, True), entry + lasted), entry=entry)

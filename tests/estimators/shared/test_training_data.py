@@ -27,6 +27,13 @@ def test_names_grid_and_horizon_are_those_of_the_rows():
     assert tree.cause_names_ == ()
 
 
+def test_intervals_from_time_zero_alone_are_refused():
+    with pytest.raises(
+        InvalidSurvivalDataError, match="time must be > 0 in at least one row, got only intervals from 0"
+    ):
+        Tree().fit(FRAME, time=np.zeros(4), event=np.zeros(4, bool), upper=TIME)
+
+
 def test_a_second_fit_forgets_the_first():
     tree = Tree().fit(FRAME, time=TIME, event=EVENT)
     tree.calibration_ = "of the first fit"
