@@ -64,10 +64,13 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     except OverflowError:
         raise too_large("X") from None
-    raise InvalidSurvivalDataError(
-        f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
-        "use X.reshape(-1, 1) for a single feature"
-    )
+    if isinstance(X, pd.Series):
+        remedy = "use X.to_frame() for a single feature, X.to_frame().T for a single row"
+    elif array.dtype.names or (array.size and isinstance(array.flat[0], dict)):
+        remedy = "use pandas.DataFrame(X) for rows of named fields"
+    else:
+        remedy = "use X.reshape(-1, 1) for a single feature"
+    raise InvalidSurvivalDataError(f"X must be two-dimensional, one row per subject, got shape {array.shape}; {remedy}")
 
 
 def has_names(X: Any) -> bool:

@@ -49,6 +49,9 @@ def test_every_form_of_table_is_the_same_frame(form):
 
 @pytest.mark.parametrize(("X", "sentence"), [
     ([1.0, 2.0], r"X must be two-dimensional, .* got shape \(2,\); use X.reshape"),
+    (pd.Series([1.0, 2.0]), r"use X.to_frame\(\) for a single feature, X.to_frame\(\).T for a single row"),
+    (np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), r"got shape \(1,\); use pandas.DataFrame\(X\)"),
+    ([{"a": 1, "b": 2.0}], r"got shape \(1,\); use pandas.DataFrame\(X\)"),
     (csr_array(np.eye(2)), "X must be a dense table, got a sparse csr_array; pass X.toarray"),
     ([[1.0], [2.0, 3.0]], "got rows of unequal length"),
     ({"a": [1], "b": [1, 2]}, "got rows of unequal length"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.rules import number_text, rounded_text
+from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.optimal.bands import LeafBands
@@ -212,7 +212,7 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
         """What relative risk or time lost mean; empty for causes and recurrent events."""
         if self.leaf_ in HISTORIES.values():
             return ""
-        lost = f"Time lost: expected before {number_text(self.horizon_)}."
+        lost = f"Time lost: expected before {rounded_text(self.horizon_, 6)}."
         return RELATIVE_TO if self.leaf_ in WITH_RISK else lost
 
     def _history_line(self, leaf: int) -> str:

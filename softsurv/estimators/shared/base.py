@@ -220,7 +220,7 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
         """
         begin = _as_time(after)
         if not 0 <= begin < np.inf:
-            raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
+            raise InvalidTimesError(f"after must be a finite time >= 0, the same for all rows, got {after!r}")
         grid = self._grid(times)
         prepared = self._checked(X, how)
         both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, begin), begin))

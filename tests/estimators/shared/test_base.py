@@ -257,7 +257,7 @@ def test_times_at_which_no_training_row_was_left_are_named_once_where_they_are_a
 
 @pytest.mark.parametrize("value", ["x", None, [1, 2], -1.0, np.nan])
 def test_a_time_that_is_none_is_one_sentence(stub, value):
-    with pytest.raises(InvalidTimesError, match="after must be a finite time >= 0, got "):
+    with pytest.raises(InvalidTimesError, match="after must be a finite time >= 0, the same for all rows, got "):
         stub.predict_conditional_survival(SCALES, value)
     if value is not None:
         with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0, got "):
