@@ -261,7 +261,7 @@ class StackedRows:
     def held_out(self, number: int, rows: SurvivalData, like: Tensor) -> HeldOut:
         """Rows that are not of a set, encoded by it and placed on a device, to measure stacks of trees fitted to it."""
         reader, (raw, encoder, _), rows = self.readers[number], self.rows[number], rows.joined()
-        x = rows.x if encoder is None else torch.from_numpy(encoder.transform(rows.X).to_numpy(np.float64))
+        x = rows.x if encoder is None else torch.tensor(np.asarray(encoder.transform(rows.X), dtype=np.float64))
         return HeldOut(rows, x, TrainingTimes(reader.censoring_, time_floor(raw.time), reader.horizon_), like)
 
 

@@ -245,7 +245,7 @@ def _fill(
     digests: list[tuple[int, str]] = []
     n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
     for chunk in chunks:
-        x = encoder.transform(chunk.X).to_numpy(np.float64)
+        x = np.asarray(encoder.transform(chunk.X), dtype=np.float64)
         store.append(x, chunk.time, chunk.event, chunk.weight)
         digests.append((chunk.first_row, _digest(x, chunk)))
         sums.add(torch.from_numpy(np.stack([x.sum(0), np.square(x).sum(0)])))

@@ -96,7 +96,7 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
         if isinstance(X, SurvivalData):
             X = X.X
         if self.preprocessor_ is not None:
-            return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
+            return PreparedRows(torch.tensor(np.asarray(self.preprocessor_.transform(X), dtype=np.float64)), path)
         frame, known = as_frame(X), hasattr(self, "feature_names_in_")
         frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
         return PreparedRows(torch.as_tensor(numeric_matrix(checked_features(frame))), path)

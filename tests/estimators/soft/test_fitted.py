@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import torch
 from numpy.testing import assert_allclose
 
@@ -80,6 +81,14 @@ def test_the_soft_path_is_the_mixture_of_all_leaves(trees, rows, family):
             curve = torch.exp(-torch.exp(tree.tree_.family.link.log_cumulative_hazard(z)))[0].numpy()
             expected += probability[:, leaf : leaf + 1] * curve
     assert_allclose(tree.predict_survival_function(rows[0], TIMES[1:], path="soft"), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_tables_that_scikit_learn_is_set_to_are_of_no_matter(trees, rows, kind):
+    tree = trees()
+    expected = tree.predict(rows[0])
+    with sklearn.config_context(transform_output=kind):
+        assert_allclose(tree.predict(rows[0]), expected)
 
 
 def test_both_paths_are_one_in_a_single_leaf(rows):
