@@ -142,6 +142,8 @@ def test_scores_compare_rows_under_observation_together(rows):
     result = tree.evaluate(data)
     assert tree.evaluate(X, y, entry=entry) == result
     assert result["harrell_c"] == tree.score(data)
+    weight = np.arange(1.0, 121.0)
+    assert tree.score(X, y, sample_weight=weight) == tree.evaluate(X, y, sample_weight=weight)["harrell_c"]
     for measure in (tree.score, tree.evaluate):
         assert measure(SurvivalData(X, y["time"], y["event"], weight=np.arange(1.0, 121.0))) != measure(X, y)
         with pytest.warns(EvaluationWarning, match="lie in an interval"):
