@@ -100,6 +100,16 @@ def test_a_feature_that_is_the_outcome_is_told(table):
         TREES[1]().fit(X, (table["died"], table["months"]))
 
 
+def test_a_feature_that_is_known_with_the_event_alone_is_told(table):
+    died = table["died"].astype(bool)
+    for found in (np.where(died, 1.0, np.nan), np.where(died, "seal", None), pd.array(died).astype("Int64")):
+        with pytest.warns(DataWarning, match="'found' is there in the rows with an event and missing in all others"):
+            TREES[1]().fit(table.assign(found=pd.Series(found).where(died)), time="months", event="died")
+    almost = pd.Series(1.0, table.index).where(died)
+    almost.iloc[-1] = np.nan if died.iloc[-1] else 1.0
+    TREES[1]().fit(table.assign(found=almost), time="months", event="died")  # warnings are errors here
+
+
 def test_outside_counts_rows_and_leaves_missing_values_alone():
     X = pd.DataFrame({"a": [0.0, 5.0, np.nan, 11.0], "b": ["1", "x", "30", None]})
     assert outside(X, {"a": (0.0, 10.0), "b": (0.0, 20.0), "gone": (0.0, 1.0)}) == {"a": 1, "b": 1}
