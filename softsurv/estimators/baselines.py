@@ -24,6 +24,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, need_docstrings, warn
+from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import grid_of
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
@@ -51,8 +52,8 @@ class Baseline(BaseEstimator):
         """Rise of each cumulative hazard at ``times_``, (n, T, K)."""
 
     def fit(self, X: Any, y: Any = None, **columns: Any) -> Baseline:
-        """Fit; arguments as `survival_data`."""
-        data = survival_data(X, y, **columns).joined().that_count().require_events()
+        """Fit; arguments as `survival_data`, whose ``weight`` may also be called ``sample_weight``."""
+        data = survival_data(X, y, **reader_columns(self.fit, columns)).joined().that_count().require_events()
         if data.upper is not None and bool(data.upper.isfinite().any()):
             raise InvalidSurvivalDataError("upper must be left out: this baseline takes no interval-censored rows")
         self.cause_names_ = data.cause_names

@@ -111,6 +111,10 @@ def test_weights_count_as_rows():
     weighted = survival_data(rows[["a"]], time=rows["t"], cause=rows["why"], weight=copies)
     repeated = rows.loc[np.repeat(rows.index, copies)].reset_index(drop=True)
     times = np.array([2.0, 9.0, 20.0])
+    named = AalenJohansenBaseline().fit(rows, time="t", cause="why", sample_weight=copies)
+    np.testing.assert_array_equal(named.rises_, AalenJohansenBaseline().fit(weighted).rises_)
+    with pytest.raises(TypeError, match="fit has no argument 'weigth'; did you mean 'weight'"):
+        AalenJohansenBaseline().fit(rows, time="t", cause="why", weigth=copies)
     null = [
         AalenJohansenBaseline().fit(weighted).predict_cumulative_incidence(rows[["a"]], times),
         AalenJohansenBaseline().fit(repeated, time="t", cause="why").predict_cumulative_incidence(rows[["a"]], times),
