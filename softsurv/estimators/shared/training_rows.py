@@ -39,7 +39,7 @@ def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any
     block, nullable = data.number_block(), nullable_numbers(data.X, data.column_types())
     tree.ranges_ = OnDemand(partial(number_ranges, *_ends(data.X, block, nullable)))
     warn_of_repeats(repeats_of_outcome(block, nullable, data.time.numpy(), data.event.numpy()), data.n)
-    warn_of_known_afterwards(data.X, data.failed)
+    warn_of_known_afterwards(data.X, block, data.failed)
 
 
 def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
@@ -180,13 +180,14 @@ def warn_of_repeats(repeats: Sequence[tuple[str, str]], n: int) -> None:
         warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
 
 
-def warn_of_known_afterwards(X: pd.DataFrame, event: BoolArray) -> None:
+def warn_of_known_afterwards(X: pd.DataFrame, block: NumberBlock, event: BoolArray) -> None:
     """Say which features are known in the rows with an event alone, such as what broke: they tell the outcome."""
     if len(X) < MIN_ROWS or event.all():
         return
-    alike = (X.iloc[:MIN_ROWS].notna().to_numpy() == event[:MIN_ROWS, None]).all(axis=0)
-    for name in X.columns[alike]:
-        if (X[name].notna().to_numpy() == event).all():
+    whole = {name for name, place in block.place.items() if not block.gaps[place]}
+    for name in (name for name in X.columns if name not in whole):
+        first = X[name].iloc[:MIN_ROWS].notna().to_numpy() == event[:MIN_ROWS]
+        if first.all() and (X[name].notna().to_numpy() == event).all():
             told = f"the feature {name!r} is there in the rows with an event and missing in all others"
             warn(f"{told}, as what is learnt afterwards would be; leave it out", DataWarning)
 
