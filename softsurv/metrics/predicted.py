@@ -88,9 +88,9 @@ def warn_of_long_steps(survival: Any, times: ArrayLike | None, event_times: Floa
     most = np.bincount(step, minlength=1).max()
     if most > LONG_STEP * event_times.size:
         warn(
-            f"survival is given at {grid.size} time(s), {grid[0]:g} to {grid[-1]:g}, and counts as constant between and "
-            f"after them: {most} of {event_times.size} training event times lie in one step; give it at more times up "
-            f"to {event_times[-1]:g}",
+            f"survival is given at {grid.size} time(s), {grid[0]:g} to {grid[-1]:g}, and counts as constant between "
+            f"and after them: {most} of {event_times.size} training event times lie in one step; give it at more "
+            f"times up to {event_times[-1]:g}",
             EvaluationWarning,
         )
 
