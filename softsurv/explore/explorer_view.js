@@ -113,9 +113,9 @@ const explorer = (model) => {
   }
 
   function rowPanel() {
-    const row = current(), path = softsurv.route(model, row), values = softsurv.curve(model, row);
+    const row = current(), path = softsurv.route(model, row);
     const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes" : "no"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
-    const half = softsurv.timeAt(model, values, 0.5);
+    const half = softsurv.median(model, row);
     const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(beyond(c))}</b>`, `leaf ${c.leaf}`]);
     const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);
     const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), happened(k)]);
