@@ -116,6 +116,12 @@ def survival_data(
     columns = {
         key: _resolve(frame, value, called.get(key, key), of_rows) for key, value in given.items() if value is not None
     }
+    features = frame.drop(columns=used) if used else frame
+    if len(categorical) or len(missing_values):
+        from softsurv.data.kinds import declared, warn_of_kept_outcomes
+
+        warn_of_kept_outcomes(columns, missing_values, called)
+        features = declared(checked_features(features), categorical, missing_values)
     if "event" in columns:
         if len(cause_names):
             raise InvalidSurvivalDataError("cause_names name the codes of a cause; pass cause= in the place of event=")
@@ -125,11 +131,6 @@ def survival_data(
         with naming_subjects(columns.get("subject")):
             columns["cause"], cause_names = cause_column(columns["cause"], cause_names)
         columns["event"] = columns["cause"] > 0
-    features = frame.drop(columns=used) if used else frame
-    if len(categorical) or len(missing_values):
-        from softsurv.data.kinds import declared
-
-        features = declared(checked_features(features), categorical, missing_values)
     with naming_as_given(called):
         data = SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
     if data.entry is not None and data.subject is None:
