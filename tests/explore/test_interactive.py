@@ -204,6 +204,18 @@ def test_every_level_can_be_chosen_and_the_controls_show_the_row_as_moved(in_bro
     assert found["new"] == "new"
 
 
+def test_an_empty_level_is_shown_in_quotes(in_browser):
+    X = pd.DataFrame({"site": ["", "b"] * 40})
+    data = survival_data(X, time=np.where(X["site"] == "b", 9.0, 1.0) + np.arange(80) / 100, event=np.ones(80, bool))
+    tree = OptimalSurvivalTree(max_depth=1, tune=None).fit(data)
+    script = """
+      VIEW.chooseRow(0);
+      const site = document.getElementById("move-0");
+      return [site.value, ...[...site.options].map((one) => one.textContent)];
+    """
+    assert in_browser(explorer(tree, data).page, script) == ["", '""', "b"]
+
+
 def test_smallest_changes_name_the_threshold_and_of_whole_numbers_the_number_itself(in_browser):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"code": rng.integers(10**5, 10**6, 300)})
