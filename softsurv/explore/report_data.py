@@ -75,7 +75,7 @@ def _describe(column: pd.Series) -> dict[str, Any]:
     if len(counts) > 6 and counts.iloc[0] == 1:
         return {"kind": "category", "missing": missing, "values": f"{len(counts):,} values, each once"}
     shares = counts / counts.sum()
-    text = ", ".join(f"{level_words(level)} {_share(share)}" for level, share in shares.head(6).items())
+    text = ", ".join(f"{level_words(str(level))} {_share(share)}" for level, share in shares.head(6).items())
     text += f", {len(shares) - 6} more" if len(shares) > 6 else ""
     return {"kind": "category", "missing": missing, "values": text}
 
