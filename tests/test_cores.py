@@ -12,6 +12,7 @@ import torch
 
 from softsurv.cores import n_cores, n_threads
 from softsurv.data.threads import MANY_CELLS, threads_for
+from softsurv.errors import InvalidParameterError
 from softsurv.exact.helper import may_help
 from softsurv.soft.parallel import one_core_each
 
@@ -81,6 +82,16 @@ def test_the_affinity_and_the_users_own_limit_count(large_host, monkeypatch):
     assert n_cores() == n_threads(-1) == 2
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "0")
     assert n_cores() == 1
+
+
+@pytest.mark.parametrize("given", ["abc", "", "2.5"])
+@pytest.mark.parametrize("count", [n_cores, lambda: n_threads(-1)])
+def test_an_unreadable_limit_is_one_sentence(given, count, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", given)
+    with pytest.raises(
+        InvalidParameterError, match=f"LOKY_MAX_CPU_COUNT must be a whole number of cores, got '{given}'"
+    ):
+        count()
 
 
 @pytest.mark.parametrize(("n_jobs", "threads"), [(1, 1), (None, 1), (7, 7), (-1, 64), (-2, 63)])

@@ -42,6 +42,7 @@ NEIGHBOURS = {
     ("stopping", "results"),  # why to stop is a Status
     ("numerics", "clamps"),
     ("kernel_cache", "errors"),
+    ("cores", "errors"),  # a limit that is no number
     ("kernel_parts", "kernel_cache"),
     ("loops", "kernel_cache"),
     ("cli", "commands"),

@@ -7,7 +7,7 @@ import csv
 import difflib
 import gzip
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,9 +123,7 @@ def check_table(args: argparse.Namespace) -> None:
         name = getattr(args, role, None)
         if name is None:
             continue
-        if role == "event" and names is not None and name not in names and "=" in name:
-            name = name.rpartition("=")[0]
-        check_name(names, name, role)
+        check_name(names, event_parts(name, names or ())[0] if role == "event" else name, role)
 
 
 def column_names(file: Path) -> list[str] | None:
@@ -266,8 +264,8 @@ def check_name(known: list[str] | None, name: str, option: str) -> None:
 
 def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:
     """The event's column, and the table with that column as true/false where a value marks the event."""
-    name, mark, value = given.rpartition("=")
-    if given in frame.columns or not mark:
+    name, value = event_parts(given, [str(column) for column in frame.columns])
+    if value is None:
         check_column(frame, given, "event")
         _check_binary(frame[given].dropna(), given)
         return given, frame
@@ -277,6 +275,13 @@ def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:
     if not (marked & known).any():
         raise InvalidSurvivalDataError(f"--event {given} marks no row; column {name!r} holds {_values(frame[name])}")
     return name, frame.assign(**{name: marked.astype("boolean").where(known)})
+
+
+def event_parts(given: str, names: Collection[str]) -> tuple[str, str | None]:
+    """Column and marking value of COLUMN=VALUE; both may hold "=", so the longest column of the table is taken."""
+    ends = [len(given), *(k for k in range(len(given) - 1, -1, -1) if given[k] == "=")]
+    end = next((k for k in ends if given[:k] in names), ends[-1])
+    return given[:end], given[end + 1 :] if end < len(given) else None
 
 
 def _check_binary(column: pd.Series, name: str) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import column_names, existing_file
+from softsurv.commands._input import column_names, event_parts, existing_file
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def overruled(args: argparse.Namespace) -> set[str]:
 def still_dropped(args: argparse.Namespace, recorded: list[str]) -> list[str]:
     """Columns that a record leaves out, without those that have a role now."""
     given = [getattr(args, role, None) or "" for role in _ROLES]
-    roles = {*given, *(one.rpartition("=")[0] for one in given)}
-    return [name for name in recorded if name not in roles]
+    return [name for name in recorded if all(event_parts(one, [name])[0] != name for one in given)]
 
 
 def fill_from_model(args: argparse.Namespace) -> None:

@@ -8,7 +8,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import add_entry_and_weight, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import (
+    add_entry_and_weight,
+    add_outcome,
+    add_table,
+    check_outcome,
+    check_table,
+    event_parts,
+    read_data,
+)
 from softsurv.commands._output import (
     cause_table,
     data_line,
@@ -231,7 +239,7 @@ def _not_overruled(args: argparse.Namespace, config: dict[str, Any]) -> dict[str
     replaced = {role: config[role] for role in sorted(overruled(args)) if config.get(role)}
     if replaced:
         listed = still_dropped(args, config.get("drop") or []) if args.drop is None else args.drop
-        before = still_dropped(args, [name.rpartition("=")[0] or name for name in replaced.values()])
+        before = still_dropped(args, [event_parts(name, ())[0] for name in replaced.values()])
         args.drop = [*listed, *(name for name in before if name not in listed)]
     return {name: value for name, value in config.items() if name not in replaced}
 

@@ -203,11 +203,13 @@ class Binarizer(BaseEstimator):
         Warns
         -----
         DataWarning
-            A column has levels that training did not show, or its first missing values where these are routed.
+            A column has levels that training did not show, or its first missing values.
         """
         check_is_fitted(self, "filler_")
         frame = self.filler_.aligned(X)
-        table = self._filled(frame, NumberBlock.of(frame))
+        block = NumberBlock.of(frame)
+        self.filler_.warn_of_first_missing(frame, block)
+        table = self._filled(frame, block)
         for name in sorted({column.name for column in self.columns_ if not column.missing}):
             n_missing = int(pd.isna(table[name]).sum()) if self.routes else 0
             if n_missing:

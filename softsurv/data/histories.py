@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,21 @@ MEANS_CENSORED = re.compile(r"\s*(cens\w*|no[ _-]?events?|event[ _-]?free|none|a
 
 NAMED_ROW = re.compile(r" at row (\d+)(?! of subject)\b")
 """A row in the sentence of an error, where its subject is not named already."""
+
+NAMED_COLUMN = re.compile(r"(^|(?:below|above|equal to|; is|; use|while) )(time|entry|subject|weight)\b(?! origin)")
+"""A column in the sentence of an error, by the name of its field in `SurvivalData`."""
+
+
+@contextmanager
+def naming_as_given(called: Mapping[str, str]) -> Iterator[None]:
+    """Within the block errors call a column as the user's argument: ``called`` maps time to stop, and so on."""
+    try:
+        yield
+    except InvalidSurvivalDataError as error:
+        named = NAMED_COLUMN.sub(lambda found: found[1] + called.get(found[2], found[2]), str(error))
+        if named == str(error):
+            raise
+        raise InvalidSurvivalDataError(named) from None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.data.blocks import column_types, distinct
+from softsurv.data.columns import series
 from softsurv.data.in_time import read_in_time
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, unsaid, warn
 
@@ -214,7 +215,7 @@ def declared(X: pd.DataFrame, categorical: Iterable[str] = (), missing_values: I
     missing_values : iterable
         Values; "-9" and -9 are the same.
     """
-    markers = {str(as_float(value)) if is_real(as_float(value)) else str(value).strip() for value in missing_values}
+    markers = _markers(missing_values)
     if markers:
         is_marker: Callable[[Any], bool] = lambda cell: _marker_text(cell) in markers  # noqa: E731
         X = X.assign(**{str(name): X[name].mask(X[name].map(is_marker).astype(bool)) for name in X.columns})
@@ -226,10 +227,32 @@ def declared(X: pd.DataFrame, categorical: Iterable[str] = (), missing_values: I
     return X
 
 
+def warn_of_kept_outcomes(columns: Mapping[str, Any], missing_values: Iterable[Any], called: Mapping[str, str]) -> None:
+    """Say where times or causes hold one of the missing values, which are those of features alone.
+
+    ``called`` maps names of ``columns`` to those of the user's arguments. A 0 is a start or means censored.
+    """
+    markers = _markers(missing_values) - {"0.0"}
+    for name in ("time", "entry", "upper", "cause"):
+        if name not in columns:
+            continue
+        count = int(series(columns[name], name).map(lambda cell: _marker_text(cell) in markers).sum())
+        if count:
+            _warn(
+                f"{called.get(name, name)} is one of missing_values in {count} row(s) and is taken as it stands: these "
+                "are missing values of features alone; drop the rows if it is not known there"
+            )
+
+
 def level_text(value: Any) -> str:
     """The text of a level, whole floats as integers: missing values turn integer columns into floats."""
     is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if is_whole else str(value)
+
+
+def _markers(values: Iterable[Any]) -> set[str]:
+    """Texts of missing values; "-9" and -9 are one."""
+    return {str(as_float(value)) if is_real(as_float(value)) else str(value).strip() for value in values}
 
 
 def _marker_text(cell: Any) -> str:

@@ -32,7 +32,8 @@ from softsurv.data.frames import as_frame, checked_features, has_names
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import is_identifier
 from softsurv.data.rules import indicator_name
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
+from softsurv.data.unlike_training import warn_of_first_missing, warn_of_unseen
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 
 FORMAT = 1  # version of the state that to_dict writes
 
@@ -47,7 +48,8 @@ class Preprocessor(TransformerMixin, BaseEstimator):
     "1" are one level. The order of a categorical type is kept for display and changes nothing here. Booleans are
     numbers, and so is text that reads as numbers, unless these are few small whole ones. A column that is constant,
     entirely missing or a list of names in training is left out and recorded in ``dropped_``. A level not seen in
-    training is encoded as zero in every column of its source, with a `DataWarning`.
+    training is encoded as zero in every column of its source, with a `DataWarning`. Another one tells of columns with
+    missing values that had none in training.
 
     Parameters
     ----------
@@ -167,7 +169,9 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         frame = self.aligned(X)
-        return self.transform_checked(frame, NumberBlock.of(frame))
+        block = NumberBlock.of(frame)
+        self.warn_of_first_missing(frame, block)
+        return self.transform_checked(frame, block)
 
     def transform_checked(self, frame: pd.DataFrame, block: NumberBlock) -> pd.DataFrame:
         """As :meth:`transform`, of a frame that :meth:`aligned` made or that was fitted, and the block of it."""
@@ -335,16 +339,10 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     def warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
         """Warn of levels of one column that training did not show."""
-        if source.levels is None:
-            return
-        unseen = ~np.isin(labels.astype(str), source.levels) & ~pd.isna(labels)
-        if not unseen.any():
-            return
-        new = sorted(set(labels[unseen]))
-        shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
-        as_if = repr(min(source.levels)) if self._drops_first(len(source.levels)) else "none of the levels known"
-        warn(
-            f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
-            f"row(s): {shown}; they count like {as_if}",
-            DataWarning,
-        )
+        if source.levels is not None:
+            first_is_base = self._drops_first(len(source.levels))
+            warn_of_unseen(labels, source, repr(min(source.levels)) if first_is_base else "none of the levels known")
+
+    def warn_of_first_missing(self, frame: pd.DataFrame, block: NumberBlock) -> None:
+        """Warn of columns whose first missing values are filled, of a frame that :meth:`aligned` made."""
+        warn_of_first_missing(frame, block, self.sources_, self.incomplete_)

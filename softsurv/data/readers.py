@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softsurv.data.columns import check_listed, is_binary, is_plain, series
 from softsurv.data.frames import as_frame, checked_features
-from softsurv.data.histories import cause_column, naming_subjects, warn_of_unnamed_subjects
+from softsurv.data.histories import cause_column, naming_as_given, naming_subjects, warn_of_unnamed_subjects
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -116,20 +116,23 @@ def survival_data(
     columns = {
         key: _resolve(frame, value, called.get(key, key), of_rows) for key, value in given.items() if value is not None
     }
+    features = frame.drop(columns=used) if used else frame
+    if len(categorical) or len(missing_values):
+        from softsurv.data.kinds import declared, warn_of_kept_outcomes
+
+        warn_of_kept_outcomes(columns, missing_values, called)
+        features = declared(checked_features(features), categorical, missing_values)
     if "event" in columns:
         if len(cause_names):
             raise InvalidSurvivalDataError("cause_names name the codes of a cause; pass cause= in the place of event=")
-        _refuse_swap(columns["event"], columns["time"])
+        with naming_as_given(called):
+            _refuse_swap(columns["event"], columns["time"])
     else:
         with naming_subjects(columns.get("subject")):
             columns["cause"], cause_names = cause_column(columns["cause"], cause_names)
         columns["event"] = columns["cause"] > 0
-    features = frame.drop(columns=used) if used else frame
-    if len(categorical) or len(missing_values):
-        from softsurv.data.kinds import declared
-
-        features = declared(checked_features(features), categorical, missing_values)
-    data = SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
+    with naming_as_given(called):
+        data = SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
     if data.entry is not None and data.subject is None:
         warn_of_unnamed_subjects(features, data.entry.numpy(), data.time.numpy())
     return data

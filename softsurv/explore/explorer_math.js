@@ -132,6 +132,12 @@ const softsurv = (() => {
     return model.times[k - 1] + share * (model.times[k] - model.times[k - 1]);
   }
 
+  /* Predicted median of a row: that of its leaf where rows of a leaf share a curve, else read off the grid. */
+  function median(model, row) {
+    const own = model.leaves[route(model, row).leaf];
+    return own.half === undefined ? timeAt(model, curve(model, row), 0.5) : own.half;
+  }
+
   /* Values of a numeric feature at which some decision on the row's path flips. */
   function boundaries(model, path, row, source) {
     const column = model.columns.findIndex((c) => c.source === source.name && c.kind === "number");
@@ -192,5 +198,5 @@ const softsurv = (() => {
       .slice(0, count);
   }
 
-  return {encode, route, routing, curve, incidences, timeAt, crossings, neighbours};
+  return {encode, route, routing, curve, incidences, median, crossings, neighbours};
 })();

@@ -16,8 +16,8 @@ const explorer = (model) => {
   const FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc", END = new RegExp(`([${FROM_RIGHT}])(?=\\s*(?:[^${FROM_RIGHT}\\s]|$))`, "g");
   const exactly = (text) => text.replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
   const escape = (text) => exactly(String(text).replace(END, "$1\u200e"));
-  /* A whole number in full, as a rule may part it from the next one; medians and shares need four digits. */
-  const number = (v, digits = 6) => (v === null || v === undefined ? "missing" : typeof v !== "number" ? v : String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))));
+  /* A whole number in full, as a rule may part it from the next one; medians and shares need four digits. Empty text is quoted. */
+  const number = (v, digits = 6) => (v === null || v === undefined ? "missing" : typeof v !== "number" ? v || '""' : String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))));
   const share = (p) => (p === null ? "" : p > 0.995 ? "> 0.99" : p.toFixed(2));
   const isLong = (c) => (String(c).replace(/<[^>]*>/g, "").length > 24 ? ' class="long"' : "");
   const table = (head, body) =>
@@ -113,9 +113,9 @@ const explorer = (model) => {
   }
 
   function rowPanel() {
-    const row = current(), path = softsurv.route(model, row), values = softsurv.curve(model, row);
+    const row = current(), path = softsurv.route(model, row);
     const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes" : "no"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
-    const half = softsurv.timeAt(model, values, 0.5);
+    const half = softsurv.median(model, row);
     const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(beyond(c))}</b>`, `leaf ${c.leaf}`]);
     const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);
     const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), happened(k)]);
@@ -133,7 +133,7 @@ const explorer = (model) => {
       const own = rows[state.row][s.name], value = current()[s.name], id = `move-${k}`;
       if (s.levels) {
         const known = own === null || s.levels.includes(own) ? s.levels : [own, ...s.levels]; /* a level may be new */
-        const options = known.map((v) => `<option value="${exactly(v)}"${value === v ? " selected" : ""}>${escape(v)}</option>`).join("");
+        const options = known.map((v) => `<option value="${exactly(v)}"${value === v ? " selected" : ""}>${escape(number(v))}</option>`).join("");
         const gone = own === null ? `<option data-missing${value === null ? " selected" : ""}>missing</option>` : "";
         return `<label for="${id}">${escape(s.name)}</label><select id="${id}" data-move="${k}">${gone}${options}</select><output id="out-${k}"></output>`;
       }

@@ -73,7 +73,8 @@ def explorer(
     Notes
     -----
     The page holds the splits and the leaves' curves as numbers and repeats the tree's arithmetic in the browser:
-    routing and curves are exact, the median is interpolated on the grid of times.
+    routing and curves are exact; the median of a soft tree is interpolated on the grid of times. A row is called by its
+    label in the index of the table.
 
     In a notebook it is a frame in the output, kept in the file: it shows without a kernel, in light and dark themes.
     Last tried in VS Code 1.139.1 (code-server 4.139.1 in Chromium, also with the setting

@@ -13,7 +13,7 @@ import pandas as pd
 
 from softsurv.data.kinds import is_text
 from softsurv.data.rules import rounded_text
-from softsurv.explore.style import escaped, in_order, without_control_characters, without_formulas
+from softsurv.explore.style import escaped, with_readable_texts, without_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,11 +157,11 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
     file = io.BytesIO()
     drawn: Figure = ax.figure  # type: ignore[assignment]
     without_formulas(drawn)
-    without_control_characters(drawn)
+    with_readable_texts(drawn)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "softsurv"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # the browser has one
         drawn.savefig(file, format="svg", dpi=110, metadata={"Date": None})
-    data = base64.b64encode(in_order(file.getvalue().decode()).encode()).decode()
+    data = base64.b64encode(file.getvalue()).decode()
     width, height = (round(96 * v) for v in drawn.get_size_inches())
     least = f' style="max-width:max(100%,{0.75 * width:.0f}px)"' if wide else ""
     size = f'width="{width}" height="{height}"{least}'

@@ -63,7 +63,7 @@ def explorer_payload(
         "nodes": nodes_of(view),
         "leaves": _leaves(tree, view, data, times, unit),
         "rows": rows_of(shown.X, sources),
-        "labels": [str(k) for k in kept],
+        "labels": [str(label) for label in shown.X.index],
         "outcome": _outcomes(shown),
         "strongest": _strongest(view, [s["name"] for s in sources]),
     }
@@ -175,12 +175,15 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
     """What gives the curves of each leaf.
 
     For a soft tree, weights, and the baseline on the times. With causes, the same for each cause, with the baseline on
-    the grid of the incidences and then on the times. For an optimal tree, survival and the incidence of each cause.
+    the grid of the incidences and then on the times. For an optimal tree, survival, its median (None where it is not
+    reached) and the incidence of each cause.
     """
     if not view.soft:
         leaves = np.arange(len(tree.leaf_table_.n))
         log_hazard = tree.curves_.log_cumulative_hazard(leaves, times)
-        found = [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
+        medians = [value if np.isfinite(value) else None for value in tree.curves_.quantile(leaves, 0.5).tolist()]
+        survival = survival_from_log_cumulative_hazard(log_hazard).tolist()
+        found = [{"survival": row, "half": half} for row, half in zip(survival, medians, strict=True)]
         if not tree.cause_names_:
             return found
         risen = tree.curves_.incidence(leaves, times)  # (L, T, K)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.data.encoding import is_number
-from softsurv.data.rules import rounded_text
+from softsurv.data.rules import level_words, rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
     curve_name,
@@ -46,7 +46,7 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
         "repeated rows": facts["duplicate_rows"],
         "rows with time 0": facts["zero_times"],
         "late entries": facts["late_entries"],
-        "groups": ", ".join(facts["groups"]) or "none",
+        "groups": ", ".join(map(level_words, facts["groups"])) or "none",
     }
     counts = pd.DataFrame({"value": [_plain(v) for v in lines.values()]}, index=list(lines))
     shown = data.X.columns[:MAX_FEATURES]
@@ -75,7 +75,7 @@ def _describe(column: pd.Series) -> dict[str, Any]:
     if len(counts) > 6 and counts.iloc[0] == 1:
         return {"kind": "category", "missing": missing, "values": f"{len(counts):,} values, each once"}
     shares = counts / counts.sum()
-    text = ", ".join(f"{level} {_share(share)}" for level, share in shares.head(6).items())
+    text = ", ".join(f"{level_words(str(level))} {_share(share)}" for level, share in shares.head(6).items())
     text += f", {len(shares) - 6} more" if len(shares) > 6 else ""
     return {"kind": "category", "missing": missing, "values": text}
 

@@ -211,12 +211,18 @@ def in_xml(text: str) -> str:
 FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 """Letters that are written from the right, as a range of a pattern."""
 
-END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s]|$))")
+END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s\u200e]|$))")
 
 
 def in_order(text: str) -> str:
     """The text with a mark behind words that are written from the right: a browser would turn the rule behind round."""
     return END_FROM_RIGHT.sub("\\1\u200e", text)
+
+
+def in_picture(text: str) -> str:
+    """The text as a picture can show it: a line that begins with such a word would be set from the right as a whole."""
+    lines = in_order(in_xml(text)).split("\n")
+    return "\n".join(re.sub(rf"^(?=.*[{FROM_RIGHT}])(?!\u200e)", "\u200e", line) for line in lines)
 
 
 def escaped(text: str) -> str:
@@ -232,8 +238,8 @@ def without_formulas(drawn: Artist) -> None:
         text.set_parse_math(False)
 
 
-def without_control_characters(drawn: Any) -> None:
-    """Mark the characters in the texts of a figure that a picture in SVG cannot hold."""
+def with_readable_texts(drawn: Any) -> None:
+    """Mark control characters, which a picture in SVG cannot hold, and words from the right in texts of a figure."""
     from matplotlib.text import Text
     from matplotlib.ticker import FixedLocator
 
@@ -241,10 +247,10 @@ def without_control_characters(drawn: Any) -> None:
         for axis in (ax.xaxis, ax.yaxis):
             if isinstance(axis.get_major_locator(), FixedLocator):  # ticks with names
                 names = [label.get_text() for label in axis.get_ticklabels()]
-                if any(map(NOT_IN_XML.search, names)):
-                    axis.set_ticklabels([in_xml(name) for name in names])
+                if any(name != in_picture(name) for name in names):
+                    axis.set_ticklabels([in_picture(name) for name in names])
     for text in drawn.findobj(Text):
-        text.set_text(in_xml(text.get_text()))
+        text.set_text(in_picture(text.get_text()))
 
 
 def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
@@ -262,7 +268,7 @@ def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
         finally:
             rcParams["text.parse_math"] = before
         without_formulas(ax)
-        without_control_characters(ax.figure)
+        with_readable_texts(ax.figure)
         return ax
 
     return drawn

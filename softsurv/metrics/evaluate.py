@@ -15,7 +15,7 @@ from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.entering import entry_distribution
-from softsurv.metrics.predicted import log_hazard_of
+from softsurv.metrics.predicted import log_hazard_of, warn_of_long_steps
 from softsurv.metrics.ranges import (
     EvaluationRange,
     checked_matrix,
@@ -54,7 +54,8 @@ def evaluate(
         As in `evaluate_with_censoring`, as are the result, errors and warnings.
     survival, survival_times : optional
         Predicted survival of the test subjects instead of ``log_cumulative_hazard``, in any form that
-        `log_hazard_of` takes: a matrix with its times, a frame of lifelines, step functions of scikit-survival.
+        `log_hazard_of` takes: a matrix with its times, a frame of lifelines, step functions of scikit-survival. An
+        `EvaluationWarning` tells of curves given at too few times, or not to the end: they count as constant there.
     train_weight, train_entry : array_like, shape (K,), optional
         Case weights and left-truncation times for the estimate of G.
 
@@ -70,6 +71,9 @@ def evaluate(
     if (survival is None) == (log_cumulative_hazard is None):
         raise InvalidParameterError("give log_cumulative_hazard or survival, and not both")
     curves = log_cumulative_hazard or log_hazard_of(survival, survival_times)
+    if survival is not None:
+        known, happened, _, _ = checked_columns(train_time, train_event)
+        warn_of_long_steps(survival, survival_times, np.unique(known[happened]))
     censoring = censoring_survival(train_time, train_event, train_weight, train_entry)
     return evaluate_with_censoring(censoring, test_time, test_event, curves, **options)
 

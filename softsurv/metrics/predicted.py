@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
 from softsurv.metrics.ranges import checked_probabilities, checked_times
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Curves = Callable[[FloatArray], FloatArray]
+
+LONG_STEP = 0.1
+"""Share of the training event times in one step of given curves above which the steps are told to be long."""
 
 
 def log_hazard_of(survival: Any, times: ArrayLike | None = None) -> Curves:
@@ -64,6 +67,32 @@ def log_hazard_of(survival: Any, times: ArrayLike | None = None) -> Curves:
             return np.log(-np.log(np.asarray(of(np.asarray(at, dtype=float)), dtype=float)))
 
     return curves
+
+
+def warn_of_long_steps(survival: Any, times: ArrayLike | None, event_times: FloatArray) -> None:
+    """Warn where curves are given at so few times, or so short, that many training event times lie in one step.
+
+    Parameters
+    ----------
+    survival, times
+        As `log_hazard_of` takes them; a callable has no steps.
+    event_times : ndarray (E,)
+        Distinct event times of the training fold. A step that begins at one of them loses nothing by it.
+    """
+    if callable(survival):
+        return
+    if times is None:
+        times = survival.index if hasattr(survival, "columns") else survival[0].x
+    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    step = np.searchsorted(grid, event_times[~np.isin(event_times, grid)])
+    most = np.bincount(step, minlength=1).max()
+    if most > LONG_STEP * event_times.size:
+        warn(
+            f"survival is given at {grid.size} time(s), {grid[0]:g} to {grid[-1]:g}, and counts as constant between "
+            f"and after them: {most} of {event_times.size} training event times lie in one step; give it at more "
+            f"times up to {event_times[-1]:g}",
+            EvaluationWarning,
+        )
 
 
 def _of_frame(survival: pd.DataFrame, times: ArrayLike | None) -> Curves:

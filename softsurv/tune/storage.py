@@ -201,8 +201,9 @@ def _open_database(url: str) -> RDBStorage:
         except Exception as error:
             if attempt + 1 == CREATE_ATTEMPTS:
                 reason = str(error).strip().splitlines()[0]
+                remedy = "its folder is there" if url.startswith("sqlite") else "the server runs"
                 raise SoftsurvError(
-                    f"storage {_public(url)!r} cannot be opened ({reason}); check the URL and that the server runs"
+                    f"storage {_public(url)!r} cannot be opened ({reason}); check the URL and that {remedy}"
                 ) from error
             time.sleep(0.2 * 2**attempt)
     raise AssertionError("unreachable")

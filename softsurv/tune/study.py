@@ -82,7 +82,7 @@ def study(
     output : path-like, optional
         Folder for the journal, the table of trials, the best model and the record of the run.
     storage : str, path or optuna storage, optional
-        The path of a journal file, or a URL such as ``sqlite:///study.db`` or
+        The path of a journal file, whose folder is made, or a URL such as ``sqlite:///study.db`` or
         ``postgresql+psycopg://user@host/base``. By default the journal in ``output``, else memory.
     name : str
         Name of the study in its storage.

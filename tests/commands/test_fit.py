@@ -71,6 +71,16 @@ def test_a_value_marks_the_event(trial):
     assert np.array_equal(load_model("a").predict(rows), load_model("b").predict(rows))
 
 
+def test_a_value_with_an_equals_sign_marks_the_event(trial):
+    """It was cut at the last sign, and the column was said to be missing."""
+    words = {"dead": "2 = dead", "alive": "1 = alive"}
+    make_table().drop(columns="died").replace({"status": words}).to_csv("coded.csv", index=False)
+    common = ["fit", "coded.csv", "--time", "months", "--event", "status=2 = dead", "--drop", "id"]
+    assert main([*common, *QUICK, "--test-size", "0.25"]) == 0
+    assert load_model("coded-model").leaf_table_.events.sum() > 0
+    assert main(["evaluate", "coded-model", "coded.csv"]) == 0
+
+
 def test_numeric_codes_mark_the_event_too(trial):
     make_table().assign(code=lambda t: t["died"] + 1).drop(columns=["died", "status"]).to_csv("coded.csv", index=False)
     assert main(["fit", "coded.csv", "--time", "months", "--event", "code=2", *QUICK]) == 0

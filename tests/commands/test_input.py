@@ -6,7 +6,7 @@ import pytest
 from oracles.trial import OUTCOME, make_table
 
 from softsurv.cli import main
-from softsurv.commands._input import _check_binary
+from softsurv.commands._input import _check_binary, event_parts
 from softsurv.errors import InvalidSurvivalDataError
 
 
@@ -36,3 +36,17 @@ def test_a_missing_status_is_told_by_its_row(tmp_path, capsys):
     assert main([*asked, "--out", str(tmp_path / "model")]) == 1
     assert "event must be known" in (said := capsys.readouterr().err)
     assert "at row 3" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "wanted"),
+    [
+        ("died", ["died"], ("died", None)),
+        ("status=2 = dead", ["status", "age"], ("status", "2 = dead")),
+        ("a=b=c", ["a=b"], ("a=b", "c")),
+        ("a=b", ["a", "a=b"], ("a=b", None)),
+        ("sttus=2 = dead", ["status"], ("sttus", "2 = dead")),
+    ],
+)
+def test_column_and_value_of_an_event(given, names, wanted):
+    assert event_parts(given, names) == wanted

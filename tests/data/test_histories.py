@@ -51,10 +51,10 @@ def test_labels_are_causes_in_sorted_or_categorical_order():
         ({"cause": [0, 1.5, 1, 0, 0]}, "a whole number, 0 for censored, got 1.5 at row 1 of subject 'a'; number"),
         ({"cause": [0, 3, 1, 0, 0], "cause_names": ("a", "b")}, "the number of names, got 3 at row 1 of subject 'a'"),
         ({"entry": "from"}, "entry and start name the same column"),
-        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got (None|nan) at row 2;"),
+        ({"id": ["a", "a", None, "c", "c"]}, "id must be known, got (None|nan) at row 2;"),
         ({"event": [0, 0, 1, 0, 0]}, "exactly where event is False, got 2 at row 1 of subject 'a'"),
         ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4 of subject 'c'"),
-        ({"start": [0, 5, 0, 0, 2]}, "entry must be below time, got 5 at row 1 of subject 'a'; a subject"),
+        ({"start": [0, 5, 0, 0, 2]}, "start must be below stop, got 5 at row 1 of subject 'a'; a subject"),
         ({"cause_names": ("a", "a")}, "cause_names must differ, got 'a' twice"),
         ({"cause_names": "ab"}, "cause_names must be a list of names, one for each code, got 'ab'"),
         ({"cause_names": 2}, "cause_names must be a list of names, one for each code, got 2"),
@@ -97,6 +97,31 @@ def test_a_column_that_is_not_there_is_named_as_the_user_names_it():
     for name in ("start", "stop", "id"):
         with pytest.raises(InvalidSurvivalDataError, match=f"{name} must name a column of X, got 'none'"):
             survival_data({"x": [1, 2]}, **rows | {name: "none"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "begin"),
+    [
+        (
+            {"stop": [1, np.nan, 2, 4]},
+            "stop must be finite and >= 0, got nan at row 1 of subject '1'; drop the row or shift the time",
+        ),
+        ({"stop": [1, 2, 2]}, "stop must have one value per row"),
+        ({"start": [0, 3, 0, 2]}, "start must be below stop, got 3 at row 1"),
+        ({"stop": [True, False, True, False]}, "stop must be numbers, got true/false values; is stop swapped"),
+        ({"event": [3, 4, 5, 6], "stop": [0, 1, 1, 1]}, "event must be bool or 0/1, got 3 at row 0, while stop holds"),
+        ({"id": [1, 1, None, 2]}, "id must be known, got None at row 2"),
+        ({"upper": [np.inf, 2, 1, np.inf]}, "upper must be above stop where event"),
+    ],
+)
+def test_errors_call_columns_as_the_user_does(changes, begin):
+    given = {"start": [0, 1, 0, 2], "stop": [1, 2, 2, 4], "event": [0, 1, 0, 1], "id": [1, 1, 2, 2]} | changes
+    with pytest.raises(InvalidSurvivalDataError) as caught:
+        survival_data({"age": [61, 61, 47, 47]}, **given)
+    assert str(caught.value).startswith(begin)
+    given = {"time" if name == "stop" else "entry" if name == "start" else name: one for name, one in given.items()}
+    with pytest.raises(InvalidSurvivalDataError, match=begin.replace("stop", "time").replace("start", "entry")[:30]):
+        survival_data({"age": [61, 61, 47, 47]}, **given)
 
 
 def test_names_of_causes_are_text():

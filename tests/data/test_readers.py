@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 AGE, BMI = [61.0, 47.0, 70.0, 52.0], [22.5, 31.0, 27.5, 19.0]
 TIME, EVENT = [5.0, 3.0, 8.0, 2.0], [True, False, True, False]
@@ -292,3 +292,20 @@ def test_one_value_in_the_place_of_a_list_is_told(given, remedy):
     X = pd.DataFrame({"stage": [1, 2]})
     with pytest.raises(InvalidSurvivalDataError, match=rf"{next(iter(given))} must be a list, got .*; write {remedy}$"):
         survival_data(X, ([True, False], [1.0, 2.0]), **given)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        ({"time": [1.0, 9999, 3], "event": [1, 1, 0]}, "time is one of missing_values in 1 row"),
+        ({"stop": [1.0, 9999, 9999], "event": [1, 1, 0]}, "stop is one of missing_values in 2 row"),
+        ({"time": [1.0, 2, 3], "cause": ["a", "unknown", ""]}, "cause is one of missing_values in 1 row"),
+    ],
+)
+def test_outcomes_that_are_missing_values_of_features_are_told(outcome, told):
+    table = {"size": [3, 9999, 5], **outcome}
+    named = {name: name for name in outcome}
+    with pytest.warns(DataWarning, match=told):
+        data = survival_data(table, **named, missing_values=[9999, "unknown"])
+    assert data.X["size"].isna().tolist() == [False, True, False]
+    survival_data(table, **named, missing_values=[0])

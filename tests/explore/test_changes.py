@@ -92,7 +92,8 @@ def test_a_row_of_a_single_leaf_crosses_nowhere(stump):
 
 def test_a_missing_number_has_no_smallest_change(uneven):
     row = uneven.data.X.iloc[[5]].assign(age=np.nan, marker=np.nan)
-    assert not {"age", "marker"} & set(crossings(uneven.tree, row, uneven.data)["feature"])
+    with pytest.warns(DataWarning, match="none missing in training: 'age'"):
+        assert not {"age", "marker"} & set(crossings(uneven.tree, row, uneven.data)["feature"])
 
 
 def test_the_nearest_comes_first_in_shares_of_the_range(mixed):

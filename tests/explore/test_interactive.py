@@ -129,7 +129,7 @@ def test_neighbours_are_nearest_in_shares_of_the_ranges(which, request, in_brows
 
 
 def test_median_is_interpolated_between_grid_times(mixed, in_browser):
-    script = "return MODEL.rows.map((r) => softsurv.timeAt(MODEL, softsurv.curve(MODEL, r), 0.5))"
+    script = "return MODEL.rows.map((r) => softsurv.median(MODEL, r))"
     found = np.array(in_browser(explorer(mixed.tree, mixed.data).page, script), dtype=float)
     exact = mixed.tree.predict_median(mixed.data.X)
     seen = np.isfinite(found)
@@ -141,7 +141,7 @@ def test_an_early_median_is_not_read_off_the_first_long_step(in_browser):
     X = pd.DataFrame({"x": rng.normal(size=300)})
     data = survival_data(X, time=rng.exponential(np.exp(-3 * X["x"])), event=np.ones(300, bool))
     tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.01).fit(data)
-    script = "return MODEL.rows.map((r) => softsurv.timeAt(MODEL, softsurv.curve(MODEL, r), 0.5))"
+    script = "return MODEL.rows.map((r) => softsurv.median(MODEL, r))"
     found = np.array(in_browser(explorer(tree, data).page, script), dtype=float)
     exact, end = tree.predict_median(X), tree.unique_times_[-1]
     assert (exact < 0.1 * end / 79).any()
@@ -149,7 +149,20 @@ def test_an_early_median_is_not_read_off_the_first_long_step(in_browser):
     np.testing.assert_allclose(found[seen], exact[seen], rtol=0.01)
 
 
+def test_medians_of_an_optimal_tree_are_those_of_python(in_browser):
+    """Of more event times than the page has steps for: they were up to 2 % late."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=900)})
+    data = survival_data(X, time=rng.exponential(np.exp(-X["x"])), event=rng.random(900) < 0.6)
+    tree = OptimalSurvivalTree(max_depth=2, tune=None).fit(data)
+    found = in_browser(explorer(tree, data).page, "return MODEL.rows.map((r) => softsurv.median(MODEL, r))")
+    exact = tree.predict_median(X)
+    assert np.isfinite(exact).any()
+    assert found == [value if np.isfinite(value) else None for value in exact]
+
+
 @pytest.mark.filterwarnings("ignore:column 'site' has 1 level:softsurv.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:values are missing in columns:softsurv.errors.DataWarning")
 def test_every_level_can_be_chosen_and_the_controls_show_the_row_as_moved(in_browser):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
@@ -189,6 +202,18 @@ def test_every_level_can_be_chosen_and_the_controls_show_the_row_as_moved(in_bro
     assert found["kept"] == ["345678", "345678"]
     assert found["focus"] == ["1", "reset", True]
     assert found["new"] == "new"
+
+
+def test_an_empty_level_is_shown_in_quotes(in_browser):
+    X = pd.DataFrame({"site": ["", "b"] * 40})
+    data = survival_data(X, time=np.where(X["site"] == "b", 9.0, 1.0) + np.arange(80) / 100, event=np.ones(80, bool))
+    tree = OptimalSurvivalTree(max_depth=1, tune=None).fit(data)
+    script = """
+      VIEW.chooseRow(0);
+      const site = document.getElementById("move-0");
+      return [site.value, ...[...site.options].map((one) => one.textContent)];
+    """
+    assert in_browser(explorer(tree, data).page, script) == ["", '""', "b"]
 
 
 def test_smallest_changes_name_the_threshold_and_of_whole_numbers_the_number_itself(in_browser):

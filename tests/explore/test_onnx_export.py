@@ -23,6 +23,7 @@ def run(tree, X, path):
     return dict(zip([output.name for output in session.get_outputs()], values, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:values are missing in columns")
 @pytest.mark.parametrize(
     ("leaf", "tolerance"), [("loglogistic", 1e-12), ("weibull", 1e-12), ("spline_po", 1e-12), ("lognormal", 1e-6)]
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from softsurv.data.readers import survival_data
 from softsurv.explore.payload import explorer_payload, fills_of, leaf_arithmetic, nodes_of, rows_of, sources_of
 from softsurv.explore.view import tree_view
 
@@ -99,3 +100,12 @@ def test_many_rows_are_thinned_and_counted(mixed):
     assert sum(leaf["n"] for leaf in payload["leaves"]) == mixed.data.n
     assert payload["labels"][0] == "0"
     assert payload["labels"][-1] == str(mixed.data.n - 1)
+
+
+def test_rows_are_called_by_the_users_index_though_some_weigh_nothing(mixed):
+    weight = np.ones(mixed.data.n)
+    weight[:7] = 0.0
+    named = mixed.data.X.set_axis([f"patient {k}" for k in range(mixed.data.n)])
+    rows = survival_data(named, (mixed.data.event, mixed.data.time), weight=weight).that_count()
+    assert explorer_payload(mixed.tree, rows)["labels"][0] == "patient 7"
+    assert explorer_payload(mixed.tree, mixed.data.take(weight > 0))["labels"][0] == "7"

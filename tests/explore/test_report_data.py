@@ -75,3 +75,11 @@ def test_the_gap_of_the_groups_is_that_of_their_curves(mixed):
     for k in np.unique(leaf):
         rows, share, _ = shares[f"leaf {k}"]
         assert (rows, share) == (str((leaf == k).sum()), f"{member[leaf == k].mean():.0%}")
+
+
+def test_levels_are_shown_as_in_rules_so_that_an_empty_one_can_be_read():
+    frame = pd.DataFrame({"site": ["", "", "b", "a, b"]})
+    data = SurvivalData(frame, [1.0, 2.0, 3.0, 4.0], np.ones(4, bool), group=["", "b", "b", "b"])
+    found = rows_of(data_section(data, None))
+    assert found["site"] == ["category", "0", "&quot;&quot; 50%, b 25%, &quot;a, b&quot; 25%"]
+    assert found["groups"] == ["&quot;&quot;, b"]

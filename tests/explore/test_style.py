@@ -30,6 +30,7 @@ from softsurv.explore.style import (
     takes_tables,
     time_label,
     unit_of,
+    with_readable_texts,
     with_room_for_key,
     with_unit,
 )
@@ -108,6 +109,17 @@ def test_what_xml_cannot_hold_is_marked():
     assert in_xml("a\x00b\ud800\n\t") == "a\ufffdb\ufffd\n\t"
     assert escaped('<b>"\x07') == "&lt;b&gt;&quot;\ufffd"
     assert escaped("\u0634\u062f \u0645\u0631 <= 3, \u0645") == "\u0634\u062f \u0645\u0631\u200e &lt;= 3, \u0645\u200e"
+
+
+def test_lines_that_begin_with_a_word_from_the_right_are_set_from_the_left_in_pictures():
+    """A line of a picture has the direction of its first word: the rule behind it would be turned round."""
+    ax = Figure().subplots()
+    ax.set_title("\u0639\u0645\u0631 > -0.87\nage > 3")
+    ax.set_yticks([0, 1], ["\u05d2\u05d9\u05dc", "age"])
+    for _ in range(2):
+        with_readable_texts(ax.figure)
+        assert ax.get_title() == "\u200e\u0639\u0645\u0631\u200e > -0.87\nage > 3"
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["\u200e\u05d2\u05d9\u05dc\u200e", "age"]
 
 
 def test_names_with_dollars_are_no_formulas_and_other_pictures_keep_theirs():

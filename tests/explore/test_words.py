@@ -79,7 +79,8 @@ def test_a_missing_answer_is_told_with_what_it_counts_as(uneven):
     name = "age" if "age" in used else used.pop()
     row = uneven.data.X.iloc[[9]].assign(**{name: np.nan})
     fill = next(source.fill for source in uneven.tree.tree_.sources if source.name == name)
-    assert f"{name} is missing and counts as {fill}" in str(explain(uneven.tree, row))
+    with pytest.warns(DataWarning, match=f"none missing in training: '{name}' in 1 row"):
+        assert f"{name} is missing and counts as {fill}" in str(explain(uneven.tree, row))
 
 
 def test_what_sets_rows_apart_reads_well(mixed):

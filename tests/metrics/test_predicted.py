@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sksurv.functions import StepFunction
 
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError
 from softsurv.metrics import evaluate, log_hazard_of
 
 TIMES = np.array([1.0, 2.0, 4.0])
@@ -36,6 +36,28 @@ def test_evaluate_takes_survival_in_place_of_hazards():
     found = evaluate(time, event, time, event, survival=matrix, survival_times=grid, times=grid[:-1])
     for name in ("harrell_c", "uno_c", "cd_auc", "ibs"):
         assert found[name] == pytest.approx(wanted[name])
+
+
+FOLD = np.arange(1.0, 41.0), np.ones(40, dtype=bool)
+
+
+@pytest.mark.parametrize("grid", [[10.0, 20.0, 30.0], FOLD[0][:30], FOLD[0][10:]], ids=["coarse", "short", "late"])
+def test_long_steps_of_given_curves_are_told(grid):
+    curves = np.exp(-np.outer(np.linspace(0.02, 0.1, 40), grid))
+    forms = [
+        {"survival": curves, "survival_times": grid},
+        {"survival": pd.DataFrame(curves.T, index=grid)},
+        {"survival": [StepFunction(np.asarray(grid), row) for row in curves]},
+    ]
+    for form in forms:
+        with pytest.warns(EvaluationWarning, match=r"of 40 training event times lie in one step; give it .* up to 40"):
+            evaluate(*FOLD, *FOLD, **form)
+
+
+@pytest.mark.parametrize("grid", [FOLD[0], np.linspace(0.5, 40, 20)], ids=["of the events", "even"])
+def test_short_steps_are_not_told(grid):
+    curves = np.exp(-np.outer(np.linspace(0.02, 0.1, 40), grid))
+    assert evaluate(*FOLD, *FOLD, survival=curves, survival_times=grid)["n"] == 40
 
 
 @pytest.mark.parametrize("given", [{}, {"survival": SURVIVAL, "log_cumulative_hazard": np.log}])

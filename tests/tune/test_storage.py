@@ -38,6 +38,13 @@ def test_a_database_closes_its_connections(tmp_path, copied):
     assert pool.checkedin() == 0
 
 
+def test_a_folder_that_is_not_there_is_made_for_a_journal_and_told_for_a_database(tmp_path):
+    open_storage(tmp_path / "a" / "study.journal", None)
+    assert (tmp_path / "a").is_dir()
+    with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL and that its folder is there"):
+        open_storage(f"sqlite:///{tmp_path}/b/study.db", None)
+
+
 def test_a_server_that_is_not_there_is_one_sentence():
     pytest.importorskip("psycopg2", reason="the driver psycopg2 is not installed")
     with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL") as caught:

@@ -18,7 +18,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.blocks import column_types
 from softsurv.data.canonical import column_order
 from softsurv.data.encoding import read_columns
-from softsurv.data.frames import as_frame, checked_table, has_names
+from softsurv.data.frames import as_frame, checked_features, checked_table, has_names
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.readers import refuse_other_rows
 from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
@@ -123,7 +123,7 @@ class SeparableTree(TakesAnyTable, ExactTree, TreeArguments, BaseEstimator):
         weight = checked_weight(sample_weight, len(frame))
         kept, n_given = np.flatnonzero(weight > 0), len(frame)
         if kept.size < n_given:
-            frame, weight = as_frame(frame).iloc[kept], weight[kept]
+            frame, weight = checked_features(as_frame(frame)).iloc[kept], weight[kept]  # checked: errors name the row
         binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         checked, types = checked_table(frame)
         rows_for_a_leaf(limits.min_leaf, len(frame))

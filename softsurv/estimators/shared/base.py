@@ -273,16 +273,16 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
 
         save_model(self, path)
 
-    def score(self, X: Any, y: Any = None, *, entry: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, entry: Any = None) -> float:
         """Time-dependent Harrell concordance of held-out rows, so that model selection tools work.
 
-        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared. Where
-        events have causes, all of them count.
+        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared. With
+        ``sample_weight`` a pair counts by the product of its two. Where events have causes, all of them count.
         """
         check_is_fitted(self, "censoring_")
         given = {"entry": entry, "sample_weight": sample_weight}
-        given = {name: values for name, values in given.items() if values is not None}
-        return score_fitted(self, held_out_rows(self, X, y, given))
+        told = {name: value for name, value in given.items() if value is not None}
+        return score_fitted(self, held_out_rows(self, X, y, told))
 
     # -- inside --------------------------------------------------------------------------------------------------
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.frames import has_names
+from softsurv.data.histories import naming_as_given
 from softsurv.data.readers import survival_data
 from softsurv.data.spells import observed
 from softsurv.data.survival_data import SurvivalData
@@ -39,7 +40,8 @@ class TrainingData:
 
     def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
         """Training rows of weight above 0; remembers names, the censoring curve and the default grid."""
-        data = survival_data(X, y, **columns).joined().that_count()
+        with naming_as_given({"weight": "sample_weight"}):
+            data = survival_data(X, y, **columns).joined().that_count()
         if data is X:
             data = data._derive({})  # a copy, which reads its block of numbers from the table as it is now
         data.require_events()

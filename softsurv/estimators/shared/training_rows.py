@@ -12,6 +12,7 @@ import pandas as pd
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, distinct
 from softsurv.data.frames import as_frame, objects_as_numbers, refuse_twice
+from softsurv.data.histories import naming_as_given
 from softsurv.data.kinds import as_float, as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -73,7 +74,7 @@ def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> Surviva
         names["weight"] = options.pop("sample_weight")
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
-    with as_the_tree_knows():
+    with as_the_tree_knows(), naming_as_given({"weight": "sample_weight"}):
         return survival_data(X, y, **names).that_count()
 
 

@@ -126,3 +126,10 @@ def test_whole_numbers_beyond_all_doubles_are_one_sentence():
         OptimalRegressionTree().fit(X, VALUE, sample_weight=huge)
     with pytest.raises(InvalidSurvivalDataError, match=r"y must hold numbers up to 1\.8e308"):
         OptimalRegressionTree().fit(X, huge)
+
+
+def test_an_error_names_the_row_as_given_where_rows_before_it_weigh_nothing():
+    weight, table = np.ones(N), pd.DataFrame({"x": np.arange(N, dtype=float)})
+    weight[:5], table.loc[8, "x"] = 0.0, np.inf
+    with pytest.raises(InvalidSurvivalDataError, match="infinite value in column 'x' at row 8"):
+        OptimalRegressionTree().fit(table, VALUE, sample_weight=weight)

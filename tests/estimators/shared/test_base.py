@@ -150,6 +150,10 @@ def test_scores_are_those_of_the_metrics(stub):
     result = stub.evaluate(X, (event, time))
     assert result["n"] == 50
     assert result["harrell_c"] == stub.score(X, (event, time))
+    weight = rng.integers(0, 3, 50)
+    weighted, repeated = stub.score(X, (event, time), weight), np.repeat(np.arange(50), weight)
+    assert weighted == stub.evaluate(X, (event, time), sample_weight=weight)["harrell_c"] != result["harrell_c"]
+    assert weighted == pytest.approx(stub.score(X[repeated], (event[repeated], time[repeated])), abs=0.01)
     # proportional hazards: the time-dependent concordance is Harrell's own
     assert result["harrell_c"] == pytest.approx(concordance_index_censored(event, time, -X[:, 0])[0])
     log_hazard = lambda times: stub._log_cumulative_hazard(X[:, 0], times)  # noqa: E731

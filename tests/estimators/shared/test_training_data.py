@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from oracles.known_hazards import KnownHazards
 
+from softsurv import OptimalSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.nonparametric import StepFunction, censoring_survival
@@ -32,6 +33,15 @@ def test_intervals_from_time_zero_alone_are_refused():
         InvalidSurvivalDataError, match="time must be > 0 in at least one row, got only intervals from 0"
     ):
         Tree().fit(FRAME, time=np.zeros(4), event=np.zeros(4, bool), upper=TIME)
+
+
+def test_errors_about_weights_name_the_argument_of_fit():
+    tree = OptimalSurvivalTree(max_depth=0).fit(FRAME, time=TIME, event=EVENT)
+    for fit in (tree.fit, tree.evaluate):
+        with pytest.raises(InvalidSurvivalDataError, match=r"^sample_weight must be finite and >= 0, got -1 at row 2"):
+            fit(FRAME, time=TIME, event=EVENT, sample_weight=[1, 1, -1, 1])
+        with pytest.raises(InvalidSurvivalDataError, match=r"^sample_weight must be in .* use sample_weight.loc\["):
+            fit(FRAME, time=TIME, event=EVENT, sample_weight=pd.Series([1.0, 2, 3, 4], index=[3, 2, 1, 0]))
 
 
 def test_a_second_fit_forgets_the_first():

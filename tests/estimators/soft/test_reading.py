@@ -26,6 +26,7 @@ def with_gaps(X, share, seed=0):
     return X.mask(np.random.default_rng(seed).random(X.shape) < share)
 
 
+@pytest.mark.filterwarnings("ignore:values are missing in columns")
 @pytest.mark.parametrize("name", ["gbsg2", "veterans", "whas500", "framingham", "credit"])
 @pytest.mark.parametrize("settings", [RULES, RULES | {"max_terms": 1}, DENSE], ids=["rules", "one term", "dense"])
 def test_a_database_gives_every_row_the_leaf_of_the_tree(name, settings):
@@ -45,6 +46,7 @@ def mixed_rows(n, seed):
     return X, (np.ones(n, bool), rng.exponential(1 / risk))
 
 
+@pytest.mark.filterwarnings("ignore:values are missing in columns")
 def test_sums_of_numbers_levels_and_booleans_tie_as_in_the_tree():
     """Ages are whole, so that many scores lie on the threshold."""
     X, y = mixed_rows(1500, 0)
