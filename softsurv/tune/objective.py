@@ -29,7 +29,6 @@ from softsurv.soft.held_out import HeldOut
 from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
-from softsurv.stopping import many_fits
 from softsurv.tune.measures import DIRECTIONS, check_measures, counted, fit_and_measure, mean_over_folds, measured
 from softsurv.tune.spaces import Space, default_space, suggest
 
@@ -219,7 +218,6 @@ class StudyObjective:
             raise found
         return found.folds
 
-    @many_fits()
     def cross_validate_many(self, models: Sequence[Any], part: slice = slice(None)) -> list[MeasuredTrial]:
         """Measures of some estimators in some folds; plain dense trees that are alike train as one stack."""
         found: dict[int, MeasuredTrial] = {}
