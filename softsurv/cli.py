@@ -7,17 +7,20 @@ import difflib
 import errno
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import NoReturn
 
 from softsurv import __version__
 from softsurv.commands import modules
 from softsurv.errors import SoftsurvError
 
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes; argparse itself ends with USAGE."""
 
 _EPILOG = """\
@@ -29,7 +32,8 @@ first steps:
   softsurv predict model gbsg2.csv --times 365 730 --out predictions.csv
   softsurv report model gbsg2.csv --out report.html        a page to hand over
 
-exit codes: 0 done, 1 something was wrong with the input (one sentence says what), 2 wrong usage, 130 interrupted
+exit codes: 0 done, 1 something was wrong with the input (one sentence says what), 2 wrong usage, 130 interrupted,
+143 ended by SIGTERM
 """
 
 
@@ -62,6 +66,29 @@ def _add_common(module: ModuleType, subparsers: argparse._SubParsersAction[argpa
     shared.add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
+class _Terminated(KeyboardInterrupt):
+    """Raised by SIGTERM."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def _hears_sigterm() -> Iterator[None]:
+    """Within the block SIGTERM ends the work as Ctrl-C does: processes of a study end, and files half written go."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is _terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@_hears_sigterm()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
@@ -92,6 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             code: int = args.run(args)
             sys.stdout.flush()
             return code
+    except _Terminated:
+        _say("ended by SIGTERM")
+        return TERMINATED
     except KeyboardInterrupt:
         _say("interrupted")
         return INTERRUPTED

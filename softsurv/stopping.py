@@ -41,7 +41,7 @@ class StopSignal:
     """Time limit and interruption of one fit; a context manager.
 
     While it is open, the first Ctrl-C in the main thread only sets a flag. A second one interrupts at once. Of nested
-    signals the inner one takes the Ctrl-C.
+    signals the inner one takes the Ctrl-C. Within `many_fits` none does.
 
     Compiled work notices neither the clock nor Ctrl-C. It runs in a thread of its own (`run`) and reads its flag now
     and then.
@@ -159,7 +159,7 @@ class StopSignal:
     # -- Ctrl-C --------------------------------------------------------------------------------------------------
     def __enter__(self) -> StopSignal:
         self._open += 1
-        if self._open == 1 and threading.current_thread() is threading.main_thread():
+        if self._open == 1 and not _MANY.get() and threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._note)
         return self
 
@@ -301,6 +301,22 @@ def interrupt_if_heard() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if isinstance(handler, _AtOnce) and handler.heard and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
+
+
+_MANY: ContextVar[bool] = ContextVar("many", default=False)
+
+
+@contextmanager
+def many_fits() -> Iterator[None]:
+    """Within the block a Ctrl-C is raised at once, and no signal takes it: what was fitted until then is one of many.
+
+    A study would measure the tree of a fit that was cut short as if it were whole, and go on with the next.
+    """
+    token = _MANY.set(True)
+    try:
+        yield
+    finally:
+        _MANY.reset(token)
 
 
 _READING: ContextVar[StopSignal | None] = ContextVar("reading", default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,15 @@ def test_no_arguments_show_help(capsys):
     out, err = capsys.readouterr()
     assert "first steps:" in out
     assert err == ""
+
+
+def test_sigterm_ends_a_command_in_order(monkeypatch, capsys):
+    """The workers of a study went on to its end without it."""
+    command = next(one for one in modules() if one.__name__.endswith("datasets"))
+    monkeypatch.setattr(command, "run", lambda args: signal.raise_signal(signal.SIGTERM))
+    assert main(["datasets"]) == 143
+    assert capsys.readouterr().err == "softsurv: ended by SIGTERM\n"
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_version(capsys):

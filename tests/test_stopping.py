@@ -13,7 +13,7 @@ from softsurv import stopping as module
 from softsurv.exact import compile as compile_
 from softsurv.exact.objectives import relative_risk
 from softsurv.results import Status
-from softsurv.stopping import StopSignal, heard_at_once, interrupt_if_heard
+from softsurv.stopping import StopSignal, heard_at_once, interrupt_if_heard, many_fits
 
 
 @pytest.fixture
@@ -79,6 +79,15 @@ def test_inner_budget_takes_the_interrupt_and_gives_the_outer_one_back():
         assert not outer.exhausted
         interrupt()
         assert outer.exhausted
+
+
+def test_no_fit_of_many_takes_the_interrupt():
+    """Its tree would be measured as if the fit were whole."""
+    with many_fits(), StopSignal(), pytest.raises(KeyboardInterrupt):
+        interrupt()
+    with StopSignal() as alone:
+        interrupt()
+        assert alone.exhausted
 
 
 def test_other_threads_leave_the_signals_alone():

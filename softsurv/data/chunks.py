@@ -33,8 +33,12 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 CHUNK_ROWS = 65_536
 """Rows in a chunk: some megabytes of features, few enough to stay near a core's caches."""
 
-CSV_BLOCK = 1 << 24
-"""Bytes of a csv file that are parsed at once; the first block decides the types of the columns."""
+CSV_START = 1 << 24
+"""First bytes of a csv file, which decide the types of the columns."""
+
+CSV_BLOCK, HEADERS = 1 << 20, 16
+"""Bytes of a csv file that are parsed at once, and at least so many header lines. pyarrow holds 32 such blocks: it
+reads ahead, and cannot be told not to."""
 
 _TYPES = "types are taken from its first 16 MiB, so convert it to parquet where a later row differs"
 
@@ -221,23 +225,32 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
     import pyarrow as pa
     from pyarrow import csv
 
-    read = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
     first_row = number = 0
+    quoted = csv.ParseOptions(newlines_in_values=True)
     for path in table.files:
         with readable(path, "source", _TYPES):
             unnamed = unnamed_columns(path)
-            with csv.open_csv(path, read_options=read) as head:
-                types = {f.name: pa.float64() for f in head.schema if pa.types.is_integer(f.type)}
+            with pa.input_stream(path) as file:
+                start = _whole_lines(file.read(CSV_START))
+            with csv.open_csv(pa.BufferReader(start), csv.ReadOptions(block_size=CSV_START), quoted) as head:
+                types = {f.name: pa.float64() if pa.types.is_integer(f.type) else f.type for f in head.schema}
                 if any(pa.types.is_binary(f.type) for f in head.schema):
                     raise InvalidSurvivalDataError(not_utf8(path, "source"))
             convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=MISSING)
-            with csv.open_csv(path, read_options=read, convert_options=convert) as stream:
+            block = min(max(CSV_BLOCK, HEADERS * start.find(b"\n")), CSV_START)
+            read = csv.ReadOptions(block_size=block, use_threads=False)
+            with csv.open_csv(path, read, quoted, convert) as stream:
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
                         yield first_row, without_unnamed(part.to_pandas(), unnamed, path, says=says and number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
+
+
+def _whole_lines(start: bytes) -> bytes:
+    """The beginning of a file without what may be half a line."""
+    return start if len(start) < CSV_START else start[: start.rfind(b"\n") + 1] or start
 
 
 def _recut(stream: Any, rows: int) -> Iterator[Any]:

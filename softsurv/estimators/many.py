@@ -34,6 +34,7 @@ from softsurv.soft.parallel import one_core_each
 from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
+from softsurv.stopping import many_fits
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def _placed(tree: SoftSurvivalTree, test: SurvivalData) -> HeldOut:
     return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, by_cause=False)
 
 
+@many_fits()
 def fit_many(
     X: Any,
     y: Any = None,

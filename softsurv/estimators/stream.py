@@ -86,7 +86,7 @@ def fit_stream(
         Its rows of weight 0 are left out.
     memory : int or str
         Bytes, or text such as "2GB", that the encoded features of a process may take in memory; the others lie in
-        a file. Beside them each row takes 17 bytes, the process itself some 0.6 GB.
+        a file. Beside them each row takes 130 bytes at the end, the process itself some 0.7 GB.
     sample_rows : int
         Rows of the sample, at least 100.
     checkpoint : path-like, optional
@@ -115,10 +115,10 @@ def fit_stream(
     ready(parameters)
     with (
         join(parameters.device) as ranks,
-        StopSignal(parameters.time_limit) as budget,
         one_core_each() as workers,
         ChunkStore(parse_bytes(memory), folder, parameters.torch_dtype) as store,
     ):
+        budget = StopSignal(parameters.time_limit)  # not open before the training: of rows half read nothing is kept
         device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
         stamp = table.stamp()
         counted = CountedChunks(table.chunks(ranks.rank, ranks.size))
@@ -139,7 +139,7 @@ def fit_stream(
         job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, identity)
         like = torch.zeros((), dtype=parameters.torch_dtype, device=device)
         recipe, sweeps = parameters.recipe(candidate), Sweeps(most=max_sweeps)
-        with PlacedChunks(store, axis, like) as chunks:
+        with budget, PlacedChunks(store, axis, like) as chunks:
             routing, leaves, report, objective = train_streamed(chunks, sample, recipe, sweeps, job)
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
     warn_of_what_was_cut_off(report.status, "the training of the tree")
@@ -299,6 +299,7 @@ def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str
 def _leaf_table(objective: StreamedObjective, routing: torch.Tensor, ranks: Ranks) -> tuple[LeafTable, FloatArray]:
     """Numbers of all rows in each leaf, and the features of one row of each leaf that has any."""
     leaf_of, witnesses = objective.leaf_of_rows(routing)
+    objective.store.let_go()  # the curves of all rows take as much
     outcomes = objective.store.outcomes
     mine = [(leaf, *outcome) for leaf, outcome in zip(leaf_of, outcomes, strict=True)]
     parts = [part for found in ranks.gather(mine) for part in found]

@@ -30,6 +30,11 @@ JOINT_TABLES = 7.0
 each thread, and copies while they are compared."""
 
 
+THREADS_SHARE = 0.5
+"""Share of the memory beside the rows and the first thread's scratch that further threads may take; the cache has the
+rest, without which they find the same again."""
+
+
 class SearchState:
     """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
 
@@ -119,8 +124,14 @@ class SearchState:
         return 0 if self._cache is None else int(self._cache.used[0])
 
     def take_scratch(self, threads: int) -> None:
-        """Make scratch for so many threads of the recursion; the cache is emptied and made anew in the memory left."""
-        self.scratch += [Scratch(self.problem, self.control) for _ in range(threads - len(self.scratch))]
+        """Make scratch for so many threads of the recursion, fewer where the memory limit has no room for all; the
+        cache is emptied and made anew in the memory left.
+        """
+        more = threads - len(self.scratch)
+        if self.scratch and more > 0:
+            each = self.scratch_bytes / len(self.scratch)
+            more = min(more, int(max(THREADS_SHARE * (self.memory_limit - self.held), 0.0) / each))
+        self.scratch += [Scratch(self.problem, self.control) for _ in range(more)]
         self.empty()
 
     def warm_up(self, depth: int, stop: StopSignal) -> None:

@@ -21,6 +21,7 @@ from softsurv.estimators.shared.checks import whole
 from softsurv.explore.rivals import made, measured
 from softsurv.explore.style import literal_text, plain_axes, series_style
 from softsurv.metrics.evaluate import warn_of_ignored
+from softsurv.stopping import many_fits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,6 +104,7 @@ class Comparison:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+@many_fits()
 def compare(
     models: Any,
     data: Any,

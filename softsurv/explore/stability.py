@@ -27,6 +27,7 @@ from softsurv.explore.style import (
 )
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.sparse.again import rules_again
+from softsurv.stopping import many_fits
 from softsurv.trees.linear_rule import LinearRule, Rules
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ OTHER = "#b9c0c8"
 
 
 @takes_tables
+@many_fits()
 def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.DataFrame:
     """How often each split asks for the same feature in bootstrap samples, and how far its threshold moves.
 

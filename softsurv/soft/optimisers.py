@@ -198,6 +198,8 @@ def minimise(
         return Repeated(rounds, capture_on(state.f.device), state.tensors, results, LOOK_EVERY, alone)
 
     take_rounds, number = rounds_of(function, metric, state, ALONE), 0
+    if budget is not None and budget.exhausted and on_round is None:
+        last = 0  # as compiled rounds do: the points stay
     while number < last:
         taken_now = take_rounds()
         number += taken_now

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.metrics.fairness import curve_gap
+from softsurv.stopping import many_fits
 
 DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
     "harrell_c": "maximize",
@@ -57,6 +58,7 @@ def check_measures(measures: Sequence[str], data: SurvivalData, interest: int | 
         raise InvalidParameterError("measures by cause are harrell_c, cd_auc and ibs, got 'uno_c'; leave it out")
 
 
+@many_fits()
 def fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData, interest: str | None) -> dict[str, Any]:
     """Measures of a fold, without its warnings, as they would concern a part of the rows only."""
     with warnings.catch_warnings():

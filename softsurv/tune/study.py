@@ -25,6 +25,7 @@ from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import jobs, number
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
+from softsurv.stopping import many_fits
 from softsurv.tune.objective import StudyObjective
 from softsurv.tune.results import StudyResult, best_trial
 from softsurv.tune.samplers import make_pruner, make_sampler
@@ -211,6 +212,7 @@ def _run(plan: StudyPlan, study_: optuna.Study, n_jobs: int | None, progress: bo
         ) from error
 
 
+@many_fits()
 def _finish(
     plan: StudyPlan, study_: optuna.Study, refit: bool, compare_default: bool, record: Mapping[str, Any]
 ) -> StudyResult:

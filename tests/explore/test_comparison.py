@@ -1,5 +1,7 @@
 """Several models on the same folds."""
 
+import signal
+
 import numpy as np
 import pytest
 from oracles.cut_rows import cut_rows
@@ -23,6 +25,20 @@ lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed 
 @pytest.fixture(scope="module")
 def data():
     return load_dataset("veterans")
+
+
+def test_a_ctrl_c_in_a_fit_ends_the_comparison(data, monkeypatch):
+    """The tree of the fit that was cut short was measured, and the next fit began."""
+    asked = []
+
+    def interrupted(self, *_):
+        asked.append(1)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(OptimalSurvivalTree, "_size", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare([OptimalSurvivalTree(max_depth=1)], data)
+    assert asked == [1]
 
 
 @pytest.fixture(scope="module")

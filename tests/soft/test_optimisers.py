@@ -199,6 +199,19 @@ def test_an_exhausted_budget_returns_the_best_so_far():
     assert (f > 1e-6).any()
 
 
+def test_an_exhausted_budget_takes_no_step():
+    """A stage that began after the time limit took seconds where one look at all rows does."""
+    start, asked = random_start(3, 4), []
+
+    def function(x, rows):
+        asked.append(1)
+        return rosenbrock(x, rows)
+
+    x, _ = solve(function, start, TO_THE_END, budget=StopSignal(0.0))
+    torch.testing.assert_close(x, start)
+    assert len(asked) == 1
+
+
 def test_progress_never_rises():
     values = []
     solve(rosenbrock, random_start(4, 4), TO_THE_END, on_round=lambda f: values.append(f.clone()))

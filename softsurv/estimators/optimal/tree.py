@@ -132,8 +132,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Bytes that a fit may take: table, codes, what the search makes of them, and its cache with the rest. A full
         cache makes the search slower, not inexact. Where the rows alone take more, a `LimitWarning` says how much.
     n_jobs : int, optional
-        Threads of the search, -1 for all cores; the tree does not depend on it. With "ibs" the path of sizes
-        (``max_leaves``, ``tune``) takes one.
+        Threads of the search, -1 for all cores; fewer where ``memory_limit`` has no room for all. The tree does not
+        depend on it. With "ibs" the path of sizes (``max_leaves``, ``tune``) takes one.
     random_state : int, optional
         Seed of the folds; 0 by default, so that a fit can be repeated.
     progress : bool

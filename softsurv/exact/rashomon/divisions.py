@@ -97,6 +97,11 @@ class Divisions:
         """Whether splits between leaves lower the costs by so little, in units, that they are left out."""
         return np.asarray((gain < UNITS) & (not self.with_idle))
 
+    def split_of(self, feature: int, code: int) -> int:
+        """The split of a feature of the problem at a code; -1 where there is none."""
+        found = np.flatnonzero((self.feature == feature) & (self.code == code))
+        return int(found[0]) if len(found) else -1
+
     # -- nodes ---------------------------------------------------------------------------------------------------
     def of_rows(self, rows: Rows, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Splits (S,) of ``among``, or of all, that divide some rows, and which rows go left (n, S) as 0 and 1."""

@@ -86,19 +86,27 @@ class NearOptimal:
         return self.best
 
     def find(self, threshold: float, stop: StopSignal) -> Status:
-        """Find all trees with an objective of at most ``threshold``, to within the tolerance of the search."""
+        """Find all trees with an objective of at most ``threshold``, to within the tolerance of the search.
+
+        None is sought where the search for the optimum was cut off: its time was that of the trees.
+        """
+        self.status, self.n_by_leaves = self.best.report.status, [0] * self.leaves
+        if self.status != Status.OPTIMAL:
+            return self.status
         self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle)
         cost = threshold - self.search.constant + self.search.problem.tolerance
         most = self.divisions.in_units(min(cost, EVERY_TREE * self.divisions.unit))
-        self.table = TreeTable(self.divisions, self.depth, self.leaves, most, stop, 0.5 * self.memory_limit)
+        first = self.divisions.split_of(int(self.best.tree.feature[0]), int(self.best.tree.code[0]))
+        room = 0.5 * self.memory_limit
+        self.table = TreeTable(self.divisions, self.depth, self.leaves, most, stop, room, first)
         self.status = stop.run(self.table.fill, self.search.control[STOP:])
-        if self.best.report.status != Status.OPTIMAL:
-            self.status = self.best.report.status
         self.n_by_leaves = self.table.count()
         return self.status
 
     def __iter__(self) -> Iterator[NearTree]:
         """The trees found, the best first."""
+        if self.best.report.status != Status.OPTIMAL:
+            return
         unit, constant = self.divisions.unit, self.search.constant
         feature, n_features = self.divisions.feature.tolist(), self.problem.codes.shape[1]
         for cost, part in Trees(self.table):

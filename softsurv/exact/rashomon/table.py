@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.depth_run import new_shared
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.subsets import STOP
@@ -77,13 +78,16 @@ class TreeTable:
     stop : StopSignal
     memory_limit : float
         Bytes.
+    first : int
+        First split of the optimum: a set that is cut off begins with its trees. -1 for none.
     """
 
     def __init__(
-        self, divisions: Divisions, depth: int, leaves: int, most: int, stop: StopSignal, memory_limit: float
-    ) -> None:
+        self, divisions: Divisions, depth: int, leaves: int, most: int, stop: StopSignal, memory_limit: float,
+        first: int = -1,
+    ) -> None:  # fmt: skip
         self.divisions, self.leaves, self.stop = divisions, min(leaves, 1 << depth), stop
-        self.memory_left = memory_limit
+        self.memory_left, self.first = memory_limit, first
         self.nodes: dict[tuple[int, int, int], TableNode] = {}
         self.search = divisions.search
         self.search.by_cuts = self.search.by_joint = False  # these searches keep no cache, which is read here
@@ -153,8 +157,13 @@ class TreeTable:
         depth, most = node.depth - 1, node.most
         if self.leaves - level < 2:
             return
+        self._check()
         splits, left = self.divisions.of_rows(node.rows)
-        for split, goes_left in zip(splits.tolist(), left.T.astype(bool), strict=True):
+        order = self._by_promise(node.rows, left)
+        if node is self.root:
+            order = order[np.argsort(splits[order] != self.first, kind="stable")]
+        for place in order:
+            split, goes_left = int(splits[place]), left[:, place].astype(bool)
             sides = node.rows[goes_left], node.rows[~goes_left]
             rest = self._floor(sides[1])
             first = self._least(sides[0], depth, level, most - rest)
@@ -169,6 +178,13 @@ class TreeTable:
             other = self._node(sides[1], depth, level + 1, most - one.least)
             if one.least + other.least <= most:
                 node.openings.append((split, one, other))
+
+    def _by_promise(self, rows: Rows, left: FloatArray) -> IntArray:
+        """Places of splits that divide rows as ``left`` (n, S) says, the best stump first."""
+        statistics = self.divisions.statistics[rows]
+        one, whole = statistics.T @ left, statistics.sum(axis=0)[:, None]
+        stump = self.divisions.leaf_costs(one) + self.divisions.leaf_costs(whole - one)
+        return np.argsort(stump, kind="stable")
 
     def _least(self, rows: Rows, depth: int, level: int, most: int) -> int:
         """Lower bound for the trees of a side, in units; exact to rounding where that is at most ``most``."""

@@ -133,6 +133,10 @@ class ChunkStore:
             done += os.preadv(self._file.fileno(), [view[done:]], offset + done)
         return design
 
+    def let_go(self) -> None:
+        """Give back the memory of the designs, once they are read for the last time; the outcomes stay."""
+        self._held.clear()
+
     def rows(self, number: int, floor: float) -> ChunkRows:
         """A chunk with times of zero raised to ``floor``."""
         time, event, weight = self.outcomes[number]

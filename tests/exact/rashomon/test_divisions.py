@@ -40,6 +40,8 @@ def test_splits_are_those_of_the_given_features():
         column = distinct[:, feature]
         expected = (column == code).sum() if problem.nominal[feature] else (column <= code).sum()
         assert divisions.goes_left[:, g].sum() == expected
+        assert divisions.split_of(feature, code) == g
+    assert divisions.split_of(0, 99) == -1
     assert divisions.statistics[:, -1].sum() == len(distinct)
 
 

@@ -1,6 +1,7 @@
 """The counted and listed set of near-optimal trees against every tree, written down."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,3 +155,13 @@ def test_counts_beyond_64_bits_are_exact():
     for level in range(5):
         orders *= ((5 - level) * 8) ** (2**level)
     assert near.n_by_leaves[31] == orders > 2**64
+
+
+def test_no_tree_is_sought_near_an_optimum_that_was_not_proven():
+    """On 100,000 rows the splits were put side by side for seconds after the time limit."""
+    near, stop = NearOptimal(a_problem(3, "labels")[0], 2, 4), StopSignal()
+    best = near.solve(stop)
+    near.best = replace(best, report=replace(best.report, status=Status.TIME_LIMIT))
+    assert near.find(best.report.objective + 1.0, stop) == Status.TIME_LIMIT
+    assert near.n_by_leaves == [0] * 4
+    assert list(near) == []

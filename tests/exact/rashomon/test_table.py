@@ -42,6 +42,18 @@ def test_every_node_knows_its_best_tree_and_keeps_to_its_limit():
             assert table.gain(node, left, right) == node.leaf - left.leaf - right.leaf + table.divisions.per_leaf
 
 
+def test_the_first_split_of_the_optimum_is_opened_first():
+    """The splits were opened in the order of their columns: a set that was cut off held no tree, or bad ones."""
+    problem = problem_of(3, n=10)
+    table, _, _ = filled(problem, 3, 8, 1.0)
+    splits = [split for split, _, _ in table.root.openings]
+    assert len(splits) > 1
+    other = TreeTable(table.divisions, 3, 8, table.root.most, StopSignal(), 1e8, first=splits[-1])
+    assert other.fill() == Status.OPTIMAL
+    assert [split for split, _, _ in other.root.openings] == [splits[-1], *splits[:-1]]
+    assert other.count() == table.count()
+
+
 def test_memory_ends_the_table():
     _, status, _ = filled(problem_of(3, n=12), 3, 8, 2.0, memory=3_000)
     assert status == Status.MEMORY_LIMIT
