@@ -249,8 +249,16 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
 
 
 def _whole_lines(start: bytes) -> bytes:
-    """The beginning of a file without what may be half a line."""
-    return start if len(start) < CSV_START else start[: start.rfind(b"\n") + 1] or start
+    """The beginning of a file without what may be half a row; within quotes a line's end ends no row."""
+    if len(start) < CSV_START:
+        return start
+    end, quotes = len(start), start.count(b'"')
+    while (at := start.rfind(b"\n", 0, end)) >= 0:
+        quotes -= start.count(b'"', at, end)
+        if quotes % 2 == 0:
+            return start[: at + 1]
+        end = at
+    return start
 
 
 def _recut(stream: Any, rows: int) -> Iterator[Any]:

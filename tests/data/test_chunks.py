@@ -46,11 +46,12 @@ def test_chunks_hold_all_rows_in_order_with_their_roles(tmp_path, kind, sizes):
     assert arm.isna().to_numpy().tolist() == expected["arm"].isna().tolist()
 
 
-def test_a_csv_file_is_parsed_in_small_blocks_of_whole_rows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("start", range(500, 560, 7))
+def test_a_csv_file_is_parsed_in_small_blocks_of_whole_rows(tmp_path, monkeypatch, start):
     """pyarrow holds 32 blocks: of 16 MiB each they took half a gigabyte. A value may have several lines."""
     monkeypatch.setattr("softsurv.data.chunks.CSV_BLOCK", 64)
-    monkeypatch.setattr("softsurv.data.chunks.CSV_START", 512)
-    table = rows(200).assign(note=[f"{k},\n{k}" for k in range(200)], whole=np.arange(200) // 100)
+    monkeypatch.setattr("softsurv.data.chunks.CSV_START", start)
+    table = rows(200).assign(note=[f"{k},\n{k}\n\"{k}\n" for k in range(200)], whole=np.arange(200) // 100)
     table.to_csv(tmp_path / "rows.csv", index=False)
     chunks = list(Table(tmp_path / "rows.csv", "t", "died", chunk_rows=70).chunks())
     assert [len(chunk.time) for chunk in chunks] == [70, 70, 60]

@@ -1,6 +1,7 @@
 """Columns that a database holds otherwise than the tree reads them: its docstring says what to cast."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ def test_text_and_whole_numbers_beyond_doubles_are_cast():
     np.testing.assert_array_equal(tree.apply(held), leaves)
 
     def in_sqlite(columns):
-        with sqlite3.connect(":memory:") as base:
+        with closing(sqlite3.connect(":memory:")) as base:
             held.to_sql("patients", base, index=False)
             rows = f"(SELECT {columns} FROM patients ORDER BY rowid)"
             return [leaf for (leaf,) in base.execute(f"SELECT ({tree.export_sql()}) FROM {rows}")]
