@@ -51,7 +51,7 @@ def test_a_csv_file_is_parsed_in_small_blocks_of_whole_rows(tmp_path, monkeypatc
     """pyarrow holds 32 blocks: of 16 MiB each they took half a gigabyte. A value may have several lines."""
     monkeypatch.setattr("softsurv.data.chunks.CSV_BLOCK", 64)
     monkeypatch.setattr("softsurv.data.chunks.CSV_START", start)
-    table = rows(200).assign(note=[f"{k},\n{k}\n\"{k}\n" for k in range(200)], whole=np.arange(200) // 100)
+    table = rows(200).assign(note=[f'{k},\n{k}\n"{k}\n' for k in range(200)], whole=np.arange(200) // 100)
     table.to_csv(tmp_path / "rows.csv", index=False)
     chunks = list(Table(tmp_path / "rows.csv", "t", "died", chunk_rows=70).chunks())
     assert [len(chunk.time) for chunk in chunks] == [70, 70, 60]
