@@ -143,6 +143,7 @@ class RashomonSet:
             "leaves"
         )
         self.seconds = stop.seconds
+        self._undecided: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[NearOptimalTree]:
         """The trees, the best first, each made when it is asked for."""
@@ -223,6 +224,7 @@ class RashomonSet:
             tree = self.without(name)
             if tree not in self:
                 (needed if tree.status in (Status.OPTIMAL, Status.NEAR_OPTIMAL) else open_).append(name)
+        self._undecided = tuple(open_)
         if open_:
             warn(
                 f"whether {', '.join(map(repr, open_))} can be left out was not found out in time; raise time_limit",
@@ -270,7 +272,8 @@ class RashomonSet:
         more = "" if self.status == Status.OPTIMAL else f" found before the {str(self.status).replace('_', ' ')}"
         trees = "1 tree" if self.n_trees == 1 else f"{self.n_trees:,} trees"
         text = f"{trees}{more} with an objective of at most {self.threshold:.6g}; the best has {self.objective:.6g}"
-        return f"{text}\nAsked by every tree: {', '.join(self.needed_features) or 'no feature'}"
+        needed = ", ".join(self.needed_features) or ("none known" if self._undecided else "no feature")
+        return f"{text}\nAsked by every tree: {needed}"
 
     __repr__ = __str__
 

@@ -179,3 +179,4 @@ def test_an_undecided_column_is_told(survival, monkeypatch):
     monkeypatch.setattr(near, "_time_limit", 0.0)
     with pytest.warns(ConvergenceWarning, match="raise time_limit"):
         assert near.needed_features == ()
+    assert str(near).endswith("Asked by every tree: none known")
