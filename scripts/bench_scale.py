@@ -2,6 +2,7 @@
 
     python scripts/bench_scale.py --rows 250000 500000 1000000      # growth, some minutes
     python scripts/bench_scale.py --rows 5000000                    # the goal: 6 GB, 15 minutes, 2 cores
+    python scripts/bench_scale.py --rows 1000000 2000000 --memory 200MB --kind csv      # what a row takes beside that
 
 Rows are simulated: 30 features, of which eight act through a tree of depth two with Weibull leaves; about a third of
 the rows is censored. Each size runs in a process of its own; "peak" is the largest resident memory of that process,
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from _machine import machine_line
 
@@ -32,7 +34,8 @@ def simulate(path: Path, rows: int, seed: int = 0) -> None:
     """Write a table block by block."""
     names = [f"x{k}" for k in range(FEATURES)]
     schema = pa.schema([*((name, pa.float64()) for name in names), ("time", pa.float64()), ("event", pa.bool_())])
-    with pq.ParquetWriter(path, schema) as writer:
+    kind = pq.ParquetWriter if path.suffix == ".parquet" else pc.CSVWriter
+    with kind(path, schema) as writer:
         for block, first in enumerate(range(0, rows, BLOCK)):
             rng = np.random.default_rng([seed, block])
             n = min(BLOCK, rows - first)
@@ -41,7 +44,7 @@ def simulate(path: Path, rows: int, seed: int = 0) -> None:
             censoring = rng.exponential(2.0, n)
             event = time_ <= censoring
             columns = [*x.T, np.minimum(time_, censoring), event]
-            writer.write_table(pa.table([pa.array(c) for c in columns], schema=schema), row_group_size=BLOCK)
+            writer.write_table(pa.table([pa.array(c) for c in columns], schema=schema), BLOCK)
 
 
 def _times(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -80,12 +83,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[250_000, 500_000, 1_000_000])
     parser.add_argument("--memory", default="1GB", help="for encoded features (default: 1GB)")
     parser.add_argument("--sweeps", type=int, default=20, help="sweeps over all rows at most (default: 20)")
+    parser.add_argument("--kind", choices=["parquet", "csv"], default="parquet", help="of the file of the table")
     options = parser.parse_args()
     print(machine_line())
     print("     rows  fit s  CPU s  passes  CPU s/1e6 rows  predict s  peak GB  objective")
     for rows in options.rows:
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.parquet"
+            path = Path(folder) / f"rows.{options.kind}"
             simulate(path, rows)
             here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
             arguments = (str(path), rows, options.memory, options.sweeps, there)

@@ -23,6 +23,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
+from softsurv.estimators.shared.conditional import ConditionalSurvival
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
@@ -37,7 +38,9 @@ from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import log_time_simpson
 
 
-class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, LowerBounds, BaseEstimator):
+class SurvivalTreeBase(
+    TakesAnyTable, TrainingData, Pictures, CompetingRisks, ConditionalSurvival, LowerBounds, BaseEstimator
+):
     """Shared surface of the survival trees; see the subclasses."""
 
     # -- hooks ---------------------------------------------------------------------------------------------------
@@ -199,34 +202,6 @@ class SurvivalTreeBase(TakesAnyTable, TrainingData, Pictures, CompetingRisks, Lo
             survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
             total += survival @ width[chunk]
         return total
-
-    def predict_conditional_survival(
-        self, X: Any, after: float, times: ArrayLike | None = None, **how: Any
-    ) -> FloatArray:
-        """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it.
-
-        Parameters
-        ----------
-        X : table of n rows
-        after : float
-            In the unit of the training times, >= 0.
-        times : array_like (T,), optional
-            ``unique_times_`` by default. Where no row of a leaf survives ``after``, later times have probability 0.
-
-        Raises
-        ------
-        InvalidTimesError
-            If ``after`` or a time is not finite and >= 0.
-        """
-        begin = _as_time(after)
-        if not 0 <= begin < np.inf:
-            raise InvalidTimesError(f"after must be a finite time >= 0, the same for all rows, got {after!r}")
-        grid = self._grid(times)
-        prepared = self._checked(X, how)
-        both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, begin), begin))
-        with np.errstate(over="ignore", invalid="ignore"):
-            rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
-        return np.where(grid <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
 
     # -- scores --------------------------------------------------------------------------------------------------
     def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:

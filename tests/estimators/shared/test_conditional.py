@@ -1,0 +1,99 @@
+"""Survival of rows of any age: each row alone, by the time that it is asked for, is the slow twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles.spells import rows_of_kind
+
+from softsurv import OptimalModelTree, OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
+
+TREES = {
+    "optimal": OptimalSurvivalTree(max_depth=2),
+    "kaplan-meier": OptimalSurvivalTree(max_depth=2, leaf="km", shrinkage=0, min_samples_leaf=10),
+    "soft": SoftSurvivalTree(depth=1, leaf="weibull", l2=1.0, shrinkage=1.0),
+    "splines": SoftSurvivalTree(depth=1, leaf="spline_po", max_terms=None, l2=1.0, n_restarts=1),
+    "models": OptimalModelTree(max_depth=1, leaf="weibull"),
+}
+
+
+KINDS = [(name, kind) for name in TREES for kind in ("events", "causes") if (name, kind) != ("kaplan-meier", "causes")]
+
+
+@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+def fitted(request):
+    name, kind = request.param
+    data = rows_of_kind(kind, 150)
+    return TREES[name].fit(data), data
+
+
+@pytest.fixture
+def tree(fitted):
+    return fitted[0]
+
+
+@pytest.fixture
+def data(fitted):
+    return fitted[1]
+
+
+@pytest.fixture
+def ages(data):
+    """The age of each row; some are new, some of one age, and one has outlived all training rows."""
+    found = np.round(data.time.numpy() * np.random.default_rng(1).random(data.n), 1)
+    found[7] = 1.5 * float(data.time.max())
+    return found
+
+
+def test_rows_of_their_own_age_are_as_each_alone(tree, data, ages):
+    X, times = data.X, np.array([0.0, 0.5, 1.0, 2.0])
+    expected = [tree.predict_conditional_survival(X[k : k + 1], ages[k], times)[0] for k in range(data.n)]
+    found = tree.predict_conditional_survival(X, ages, times)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert (found[times <= ages[:, None]] == 1.0).all()
+    assert np.array_equal(tree.predict_conditional_survival(data, pd.Series(ages, X.index), times), found)
+
+
+@pytest.mark.filterwarnings("ignore:no training row was observed after")
+def test_times_ahead_count_from_the_age(tree, data, ages):
+    X, ahead = data.X, np.array([0.0, 0.25, 1.0])
+    expected = [tree.predict_conditional_survival(X[k : k + 1], ages[k], ages[k] + ahead)[0] for k in range(data.n)]
+    found = tree.predict_conditional_survival(X, ages, ahead=ahead)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert (found[:, 0] == 1.0).all()
+    same = tree.predict_conditional_survival(X, 0.5, ahead=ahead)
+    np.testing.assert_allclose(tree.predict_conditional_survival(X, np.full(data.n, 0.5), ahead=ahead), same)
+    np.testing.assert_allclose(tree.predict_conditional_survival(X, 0.5, 0.5 + ahead), same)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return OptimalSurvivalTree(max_depth=1).fit(rows_of_kind("events", 60))
+
+
+def test_times_ahead_beyond_training_are_told(small):
+    X = rows_of_kind("events", 60).X
+    with pytest.warns(DataWarning, match="no training row was observed after"):
+        small.predict_conditional_survival(X, np.linspace(0, small.horizon_, 60), ahead=[0.5])
+
+
+@pytest.mark.parametrize(
+    ("after", "error", "sentence"),
+    [
+        ([1.0, 2.0], InvalidTimesError, r"after must be one time, or one for each of the 60 rows, got shape \(2,\)"),
+        (np.full(60, -1.0), InvalidSurvivalDataError, "after must be finite and >= 0, got -1 at row 0 and 59 more"),
+        (pd.Series(np.ones(60), range(59, -1, -1)), InvalidSurvivalDataError, "after must be in the row order of X"),
+        (["soon"] * 60, InvalidSurvivalDataError, "after must"),
+        ("soon", InvalidTimesError, "after must be a finite time >= 0, or one for each row, got 'soon'"),
+    ],
+)
+def test_ages_that_are_not_those_of_the_rows_are_refused(small, after, error, sentence):
+    with pytest.raises(error, match=sentence):
+        small.predict_conditional_survival(rows_of_kind("events", 60).X, after, [1.0])
+
+
+def test_times_are_absolute_or_ahead(small):
+    with pytest.raises(InvalidParameterError, match="give times, or ahead for times counted from after, and not both"):
+        small.predict_conditional_survival(rows_of_kind("events", 60).X, 1.0, [2.0], ahead=[1.0])
