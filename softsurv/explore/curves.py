@@ -274,7 +274,7 @@ def table_of(tree: Any, data: Any) -> LeafTable:
     return leaf_table_of(read, tree.apply(read.X), len(known.n))
 
 
-def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None = None) -> pd.DataFrame:
+def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: ArrayLike | None = None) -> pd.DataFrame:
     """Survival probabilities as a table: one row per subject, one column per time.
 
     Parameters
@@ -283,8 +283,8 @@ def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None =
     X : table of n rows
     times : array_like (T,)
         In the unit of the training times.
-    after : float, optional
-        Survival given survival up to this time.
+    after : float or array_like (n,), optional
+        Survival given survival up to this time, the same for all rows or the age of each.
     """
     grid, tree = _numbers("times", times), survival_tree(tree)
     if after is None:

@@ -79,6 +79,8 @@ def test_survival_frame_keeps_index_and_times(gbsg2):
     np.testing.assert_array_equal(frame, gbsg2.tree.predict_survival_function(X, times=[365, 730]))
     after = survival_frame(gbsg2.tree, X, [730], after=365)
     np.testing.assert_allclose(after[730], frame[730] / frame[365], rtol=1e-9)
+    ages = survival_frame(gbsg2.tree, X, [730], after=[365, 0, 730, 365])
+    np.testing.assert_allclose(ages[730], after[730].where([True, False, False, True], [0, frame[730].iloc[1], 1, 0]))
 
 
 def test_prediction_frame_holds_what_the_estimator_says(gbsg2):
