@@ -227,16 +227,18 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
 
     first_row = number = 0
     quoted = csv.ParseOptions(newlines_in_values=True)
+    missing = {"strings_can_be_null": True, "null_values": MISSING}
     for path in table.files:
         with readable(path, "source", _TYPES):
             unnamed = unnamed_columns(path)
             with pa.input_stream(path) as file:
                 start = _whole_lines(file.read(CSV_START))
-            with csv.open_csv(pa.BufferReader(start), csv.ReadOptions(block_size=CSV_START), quoted) as head:
+            whole = csv.ReadOptions(block_size=CSV_START)
+            with csv.open_csv(pa.BufferReader(start), whole, quoted, csv.ConvertOptions(**missing)) as head:
                 types = {f.name: pa.float64() if pa.types.is_integer(f.type) else f.type for f in head.schema}
                 if any(pa.types.is_binary(f.type) for f in head.schema):
                     raise InvalidSurvivalDataError(not_utf8(path, "source"))
-            convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=MISSING)
+            convert = csv.ConvertOptions(column_types=types, **missing)
             block = min(max(CSV_BLOCK, HEADERS * start.find(b"\n")), CSV_START)
             read = csv.ReadOptions(block_size=block, use_threads=False)
             with csv.open_csv(path, read, quoted, convert) as stream:

@@ -45,7 +45,7 @@ class TrainingData:
         if data is X:
             data = data._derive({})  # a copy, which reads its block of numbers from the table as it is now
         data.require_events()
-        if not bool(data.time.any()):
+        if not data.time.numpy().any():
             raise InvalidSurvivalDataError(
                 "time must be > 0 in at least one row, got only intervals from 0: all events at time 0 would fit best"
             )
