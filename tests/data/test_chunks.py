@@ -60,6 +60,16 @@ def test_a_csv_file_is_parsed_in_small_blocks_of_whole_rows(tmp_path, monkeypatc
     assert found["whole"].tolist() == table["whole"].tolist()
 
 
+def test_a_quote_within_a_value_hides_no_row_from_the_types(tmp_path, monkeypatch):
+    """An inch, which opens no quoted value: of the rows behind it none decided the types."""
+    monkeypatch.setattr("softsurv.data.chunks.CSV_START", 500)
+    lines = ["t,died,pipe,x", '1,1,5" steel,2', *(f"{k + 1},{k % 2},steel,{k}" for k in range(200))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    (chunk,) = Table(tmp_path / "rows.csv", "t", "died").chunks()
+    assert chunk.X["pipe"].tolist() == ['5" steel', *["steel"] * 200]
+    assert chunk.X["x"].tolist() == [2.0, *range(200)]
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_frames_for_prediction_keep_every_column(tmp_path, kind):
     found = pd.concat(Table(written(tmp_path, kind), "", "", missing_values=["new"]).frames())
