@@ -92,18 +92,18 @@ def rows_for_a_leaf(least: int, n_rows: int) -> None:
         raise InvalidParameterError(f"min_samples_leaf must be at most the number of rows, {n_rows}, got {least}")
 
 
-def grid_of(times: ArrayLike) -> FloatArray:
+def grid_of(times: ArrayLike, name: str = "times") -> FloatArray:
     """Times of a prediction as an array (T,): numbers, finite and not negative."""
     try:
         grid = np.atleast_1d(np.asarray(times, dtype=float))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidTimesError(f"times must be numbers; {error}") from None
+        raise InvalidTimesError(f"{name} must be numbers; {error}") from None
     if grid.ndim != 1 or grid.size == 0:
-        raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
+        raise InvalidTimesError(f"{name} must be a non-empty one-dimensional grid, got shape {grid.shape}")
     bad = ~np.isfinite(grid) | (grid < 0)
     if bad.any():
         where = int(np.argmax(bad))
-        raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+        raise InvalidTimesError(f"{name} must be finite and >= 0, got {grid[where]:g} at position {where}")
     return grid
 
 

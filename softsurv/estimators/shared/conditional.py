@@ -67,18 +67,17 @@ class ConditionalSurvival:
         """
         if times is not None and ahead is not None:
             raise InvalidParameterError("give times, or ahead for times counted from after, and not both")
-        grid = self._grid(times) if ahead is None else grid_of(ahead)
+        grid = self._grid(times) if ahead is None else grid_of(ahead, "ahead")
         prepared = self._checked(X, how)
         begin = _ages(after, X, len(self._leaf(prepared)))[:, None]
         if ahead is None:
-            due = np.maximum(grid, begin)
+            due, log_hazard = grid, self._log_cumulative_hazard(prepared, grid)
         else:
             due = begin + grid
             say_beyond(begin.max(initial=0.0) + grid, self.horizon_)
-        own = np.concatenate([due, begin], axis=1)
+            log_hazard = self._at_own_times(prepared, due)
         with np.errstate(over="ignore", invalid="ignore"):
-            hazard = np.exp(self._at_own_times(prepared, own))
-            rise = hazard[:, :-1] - hazard[:, -1:]
+            rise = np.maximum(np.exp(log_hazard) - np.exp(self._at_own_times(prepared, begin)), 0.0)
         return np.where(due <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
 
     def _at_own_times(self, prepared: Any, times: FloatArray) -> FloatArray:
