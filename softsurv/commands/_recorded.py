@@ -17,10 +17,15 @@ _INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
 _LISTS = ("drop", "categorical", "missing_values")
 
 
-def overruled(args: argparse.Namespace) -> set[str]:
-    """Columns of a record that are replaced by options: the event by --cause, stop and start by --time, and so on."""
+def overruled(args: argparse.Namespace, recorded: dict[str, Any] | None = None) -> set[str]:
+    """Columns of a record that are replaced by options: the event by --cause, stop and start by --time, and so on.
+
+    With the record itself also those whose option names another column.
+    """
     given = {role for role in _INSTEAD if getattr(args, role, None) is not None}
-    return {_INSTEAD[role] for role in given} | ({"start"} if "time" in given else set())
+    known = {} if recorded is None else {role: recorded[role] for role in _ROLES if recorded.get(role)}
+    other = {role for role, name in known.items() if getattr(args, role, None) not in (None, name)}
+    return {_INSTEAD[role] for role in given} | ({"start"} if "time" in given else set()) | other
 
 
 def still_dropped(args: argparse.Namespace, recorded: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ from softsurv.commands._input import (
     add_table,
     check_outcome,
     check_table,
+    column_names,
     event_parts,
     read_data,
 )
@@ -236,11 +237,14 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
 
 def _not_overruled(args: argparse.Namespace, config: dict[str, Any]) -> dict[str, Any]:
     """The record without columns that options replace. These are left out from now on: an outcome is no feature."""
-    replaced = {role: config[role] for role in sorted(overruled(args)) if config.get(role)}
+    replaced = {role: config[role] for role in sorted(overruled(args, config)) if config.get(role)}
     if replaced:
+        file = Path(args.data or config.get("data") or "")
+        names = column_names(file) if file.is_file() else None
         listed = still_dropped(args, config.get("drop") or []) if args.drop is None else args.drop
-        before = still_dropped(args, [event_parts(name, ())[0] for name in replaced.values()])
-        args.drop = [*listed, *(name for name in before if name not in listed)]
+        before = still_dropped(args, [event_parts(name, names or ())[0] for name in replaced.values()])
+        here = [name for name in before if name not in listed and (names is None or name in names)]
+        args.drop = [*listed, *here]
     return {name: value for name, value in config.items() if name not in replaced}
 
 

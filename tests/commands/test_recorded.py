@@ -68,6 +68,23 @@ def test_an_option_for_the_outcome_takes_the_place_of_the_recorded_one(trial, ca
     assert load_model("c").cause_names_ == ("1", "2")
 
 
+@pytest.mark.parametrize(
+    ("event", "options"),
+    [("died", ["--event", "late"]), ("state=now=dead", ["--event", "late"]), ("state=now=dead", ["--cause", "late"])],
+)
+def test_another_column_for_an_outcome_leaves_the_recorded_one_out(trial, event, options):
+    """It became a feature, and told the tree the outcome. Its name may hold an equals sign."""
+    table = make_table()
+    state = np.where(table["died"] == 1, "dead", "alive")
+    column = event.rpartition("=")[0] or event
+    rest = table.drop(columns=["died", "status", "id"]).assign(late=table["died"], **{column: table["died"]})
+    (rest.assign(**{column: state}) if "=" in event else rest).to_csv("trial.csv", index=False)
+    fit = ["fit", "trial.csv", "--time", "months", "--event", event, "--drop", "late", "--model", "optimal"]
+    assert main([*fit, "--depth", "1", "--out", "a"]) == 0
+    assert main(["fit", "--config", "a", *options, "--out", "b"]) == 0
+    assert load_model("b").feature_names_in_.tolist() == ["age", "arm"]
+
+
 def test_a_repeated_run_on_other_rows_says_so(trial, capsys):
     assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
     make_table(70).to_csv("trial.csv", index=False)
