@@ -146,16 +146,16 @@ def warn_of_early_end(rows: Rows, leaf: IntArray | None = None) -> None:
     """
     if rows.entry is None or rows.subject is not None:
         return
-    ends = [0.0]
+    ends: list[float] = []
     for mine in [np.full(rows.n, True)] if leaf is None else [leaf == k for k in np.unique(leaf)]:
         time = rows.time[mine]
         table = at_risk_table(time, rows.event[mine], rows.weight[mine], rows.entry[mine])
         ends += table.times[(table.events >= table.at_risk) & (table.times < time.max())].tolist()
-    if (end := max(ends)) > 0:
+    if ends := [end for end in ends if end > 0]:
         of = "all rows" if leaf is None else "a leaf"
         warn(
-            f"at time {end:g} all who are at risk have the event, though others enter later (late entry): the curve of "
-            f"{of} means nothing from there on; leave out rows with times up to {end:g}, and curves are those of rows "
-            "that last longer",
+            f"at time {min(ends):g} all who are at risk have the event, though others enter later (late entry): the "
+            f"curve of {of} means nothing from there on; read it up to there alone, or, where that is early, leave out "
+            f"rows with times up to {max(ends):g}, and curves are those of rows that last longer",
             DataWarning,
         )

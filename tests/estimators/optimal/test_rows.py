@@ -98,8 +98,11 @@ LATE = {"time": [2.0, 5.0, 8.0, 9.0], "entry": [0.0, 3.0, 4.0, 6.0], "event": [T
 def test_late_entry_that_ends_the_curve_early_is_told():
     with pytest.warns(DataWarning, match="at time 2 all who are at risk .* the curve of all rows .* times up to 2,"):
         warn_of_early_end(rows_of(**LATE))
-    with pytest.warns(DataWarning, match="at time 5 all who are at risk .* the curve of a leaf"):
+    with pytest.warns(DataWarning, match="at time 2 all who are at risk .* the curve of a leaf .* up to 5,"):
         warn_of_early_end(rows_of(**LATE), np.array([1, 0, 1, 0]))
+    twice = {"entry": [0.0, 3.0, 6.0, 8.5], "time": [2.0, 5.0, 8.0, 9.0], "event": [True] * 4}
+    with pytest.warns(DataWarning, match="at time 2 all who are at risk .* with times up to 8, and"):
+        warn_of_early_end(rows_of(**twice))  # it ends at the first, and rows up to the last are to go
     warn_of_early_end(rows_of(**LATE | {"entry": [0.0, 1.0, 4.0, 6.0]}))  # no time without a survivor but the last
     warn_of_early_end(rows_of(time=[2.0, 5.0, 8.0, 9.0], event=[True] * 4))
     spells = {"start": [0.0, 3.0, 4.0, 6.0], "stop": [3.0, 5.0, 6.0, 9.0], "id": [0, 0, 1, 1]}
