@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.shared.checks import grid_of, say_beyond
+from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.conditional import ConditionalSurvival
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
@@ -297,16 +297,8 @@ class SurvivalTreeBase(
     def _end(self, horizon: float | None) -> float:
         if horizon is None:
             return self.horizon_
-        end = _as_time(horizon)
+        end = as_time(horizon)
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
         say_beyond([end], self.horizon_)
         return end
-
-
-def _as_time(value: Any) -> float:
-    """A time as a number, nan where it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")

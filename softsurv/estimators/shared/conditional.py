@@ -14,7 +14,7 @@ from softsurv.data.columns import float_column, require
 from softsurv.data.readers import refuse_other_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.shared.checks import grid_of, say_beyond
+from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 
 ROWS = 64
 """Rows whose own times are looked at together: of so many times for each row only its own is kept."""
@@ -95,10 +95,7 @@ class ConditionalSurvival:
 def _ages(after: Any, X: Any, n: int) -> FloatArray:
     """``after`` of each row, (n,), or of all, (1,)."""
     if np.ndim(after) == 0:
-        try:
-            age = float(after)
-        except (TypeError, ValueError):
-            age = np.nan
+        age = as_time(after)
         if not 0 <= age < np.inf:
             raise InvalidTimesError(f"after must be a finite time >= 0, or one for each row, got {after!r}")
         return np.array([age])

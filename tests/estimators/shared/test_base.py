@@ -263,7 +263,7 @@ def test_times_at_which_no_training_row_was_left_are_named_once_where_they_are_a
     WeibullStub().fit(X[early], (event[early], time[early])).evaluate(X, (event, time))  # no one asked for a curve
 
 
-@pytest.mark.parametrize("value", ["x", None, [1, 2], -1.0, np.nan])
+@pytest.mark.parametrize("value", ["x", None, [1, 2], -1.0, np.nan, 10**400])
 def test_a_time_that_is_none_is_one_sentence(stub, value):
     with pytest.raises(InvalidTimesError, match=r"after must be (a finite time >= 0|one time), or one for each"):
         stub.predict_conditional_survival(SCALES, value)
