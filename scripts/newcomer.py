@@ -3,10 +3,11 @@
     python scripts/newcomer.py            # all of it: some minutes and 2 GB, removed at the end
     python scripts/newcomer.py --pages README.md docs/index.md
 
-README's ``scripts/demo`` makes the environment. Then, page by page, the Python blocks and the ``softsurv`` lines of the
-bash blocks are run as they stand and in their order, in the clone, after ``source .venv/bin/activate``; lines that
-install something are run before. README's ``scripts/test`` is left to the run of the tests. The first block that fails
-ends the run. What the blocks print is kept for the site and the tests, which then do not run them again.
+README's ``scripts/demo`` makes the environment, and README's code runs in the same clone. The other pages are read two
+at a time, each in a clone of its own with that environment, since a reader may begin on any. Python blocks and the
+``softsurv`` lines of bash blocks are run as they stand and in their order, after ``source .venv/bin/activate``; lines
+that install something are run before all pages. README's ``scripts/test`` is left to the run of the tests. A block that
+fails ends the run. What the blocks print is kept for the site and the tests, which then do not run them again.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from _site_outputs import KEPT, code_of, place
 
 ROOT = Path(__file__).resolve().parents[1]
+README = "README.md"
 ACTIVATE = "source .venv/bin/activate\n"
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy")
@@ -35,7 +38,7 @@ def pages() -> list[str]:
     """README, then the pages of the site in the order of its navigation."""
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     named = [f"docs/{name}" for name in re.findall(r": (\w+\.md)$", nav, re.MULTILINE)]
-    return ["README.md", *(name for name in named if (ROOT / name).is_file())]
+    return [README, *(name for name in named if (ROOT / name).is_file())]
 
 
 def run(command: str, clone: Path, env: dict[str, str], said: str, given: str | None = None) -> None:
@@ -47,17 +50,33 @@ def run(command: str, clone: Path, env: dict[str, str], said: str, given: str | 
         sys.exit(f"{done.stdout}{done.stderr}\nThis fails: {said}")
 
 
+def install(page: str, clone: Path, env: dict[str, str]) -> None:
+    """Run the lines of a page that install what its code needs."""
+    lines = [line for language, code in blocks_of(page, clone) if language == "bash" for line in code.splitlines()]
+    for line in (line for line in lines if line.startswith("python -m pip install ")):
+        run(ACTIVATE + line, clone, env, line)
+
+
 def read_page(page: str, clone: Path, env: dict[str, str]) -> None:
     """Run the code of a page, and keep what it prints."""
-    blocks = code_of((clone / page).read_text(encoding="utf-8"))
-    if not blocks:
-        return
-    lines = [line for language, code in blocks if language == "bash" for line in code.splitlines()]
-    for line in (line for line in lines if line.startswith("python -m pip install ")):  # what the page's code needs
-        run(ACTIVATE + line, clone, env, line)
-    part = clone.parent / "outputs.json"
-    run(f"{ACTIVATE}python scripts/_site_outputs.py {part}", clone, env, page, json.dumps(blocks))
-    shutil.move(part, place(blocks, clone / "softsurv"))
+    if blocks := blocks_of(page, clone):
+        part = clone.parent / "outputs.json"
+        run(f"{ACTIVATE}python scripts/_site_outputs.py {part}", clone, env, page, json.dumps(blocks))
+        shutil.move(part, place(blocks, clone / "softsurv"))
+
+
+def read_alone(page: str, first: Path, env: dict[str, str]) -> None:
+    """Read a page in a clone of its own, which shares the environment of the first one."""
+    with tempfile.TemporaryDirectory() as name:
+        clone = Path(name) / "softsurv"
+        subprocess.run(["git", "clone", "--quiet", str(first), str(clone)], check=True)
+        (clone / ".venv").symlink_to(first / ".venv")
+        read_page(page, clone, env)
+
+
+def blocks_of(page: str, clone: Path) -> list[list[str]]:
+    """Language and code of a page's blocks."""
+    return code_of((clone / page).read_text(encoding="utf-8"))
 
 
 def main() -> None:
@@ -73,7 +92,11 @@ def main() -> None:
         env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | {"HOME": str(home)}
         run("scripts/demo", clone, env, "scripts/demo")
         for page in chosen:
-            read_page(page, clone, env)
+            install(page, clone, env)
+        if README in chosen:
+            read_page(README, clone, env)
+        with ThreadPoolExecutor(2) as readers:
+            list(readers.map(lambda page: read_alone(page, clone, env), [page for page in chosen if page != README]))
 
 
 if __name__ == "__main__":
