@@ -24,6 +24,8 @@ examples:
       all parquet (or csv) files of a folder, a chunk at a time
   softsurv predict model new.csv --times 365 730 --cause relapse
       competing risks: risk and incidence of one cause; without --cause the incidence of each
+  softsurv predict model fleet.csv --after age --ahead 90 365 --id pump
+      the chance of each pump, which has lived for its age, to last so much longer
   softsurv predict model visits.csv --start from --stop to --id patient --times 365 730
       one line for each patient, along the patient's rows; after the last row its features stay
 
@@ -32,6 +34,7 @@ columns of the result:
   risk           higher means an earlier event
   median         time by which half of such rows have had the event; inf where survival stays above one half
   survival_365   probability of being free of the event at time 365, one column for each of --times
+  survival_ahead_90  probability of being free of the event 90 after the row's --after, given that it was free so far
   incidence_relapse_365  probability of an event of that cause by then, before any other
   mean_count_365  mean number of events by then, where events recur
 DATA needs the feature columns of the training table; others are ignored. Cells that meant "missing" in the fit do so
@@ -55,6 +58,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser, folders="--chunk-rows")
     parser.add_argument("--times", metavar="TIME", type=float, nargs="+", help="times at which to predict survival")
+    parser.add_argument("--after", metavar="COLUMN", help="how long each row has been free of the event; with --ahead")
+    parser.add_argument(
+        "--ahead", metavar="TIME", type=float, nargs="+", help="times from --after on at which to predict survival"
+    )
     parser.add_argument("--id", metavar="COLUMN", help="a column of DATA to carry over into the result; the subjects")
     parser.add_argument("--cause", dest="of_cause", metavar="NAME", help="one of the model's causes, by name or number")
     parser.add_argument(
@@ -73,6 +80,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
+    _check_ages(args)
     out = output_csv(args.out, "predictions") if args.out else None
     existing_model(args.model)
     args.missing_values = missing_values(args)
@@ -117,6 +125,7 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     import pandas as pd
 
     from softsurv.data.kinds import declared
+    from softsurv.estimators.shared.checks import say_beyond
 
     if args.stop is not None:
         return _paths(model, rows, args)
@@ -131,6 +140,12 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
         for name in _causes(model, args):
             incidence = model.predict_cumulative_incidence(rows, args.times, name)
             columns |= _time_columns(f"incidence_{name}", args.times, incidence)
+    if args.after is not None:
+        check_column(ids, args.after, "after")
+        lasting = model.predict_conditional_survival(rows, ids[args.after], ahead=args.ahead)
+        latest = float(ids[args.after].max())
+        say_beyond([latest + time for time in args.ahead], float(model.horizon_), by="predict")
+        columns |= _time_columns("survival_ahead", args.ahead, lasting)
     if args.id is None:
         return pd.DataFrame(columns)
     check_column(ids, args.id, "id")
@@ -187,6 +202,16 @@ def _check_path(args: argparse.Namespace) -> None:
         args.usage_error(f"a path needs --start, --stop, --id and --times; add --{missing[0]}")
     if args.chunk_rows is not None:
         args.usage_error("--chunk-rows may cut a subject's rows apart; leave out --start and --stop, or --chunk-rows")
+
+
+def _check_ages(args: argparse.Namespace) -> None:
+    """Wrong usage where one of the ages and the times from there on is given, or both for a path."""
+    if args.after is None and args.ahead is None:
+        return
+    if args.after is None or args.ahead is None:
+        args.usage_error("--after is a column of ages, --ahead the times counted from there; give both")
+    if args.start is not None:
+        args.usage_error("a path has its own times; leave out --after and --ahead, or --start and --stop")
 
 
 def _cause_of(model: Any, given: str | None) -> str | None:

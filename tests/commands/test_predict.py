@@ -29,6 +29,55 @@ def test_predict_writes_a_table(trial, model, capsys):
     assert np.allclose(table.iloc[:, 4:], tree.predict_survival_function(rows, [0, 2.5, 10]))
 
 
+def test_survival_ahead_of_the_age_of_each_row(trial, model, capsys):
+    rows, tree = make_table(), load_model(model)
+    rows["lived"] = np.linspace(0, tree.horizon_ / 2, len(rows))
+    rows.to_csv("fleet.csv", index=False)
+    arguments = ["predict", model, "fleet.csv", "--after", "lived", "--ahead", "0", "2.5", "--out", "p.csv"]
+    assert main(arguments) == 0
+    table = pd.read_csv("p.csv")
+    assert list(table) == ["leaf", "risk", "median", "survival_ahead_0", "survival_ahead_2.5"]
+    later = tree.predict_survival_function(rows, rows["lived"] + 2.5).diagonal()
+    now = tree.predict_survival_function(rows, rows["lived"]).diagonal()
+    assert np.allclose(table["survival_ahead_2.5"], later / now)
+    assert (table["survival_ahead_0"] == 1).all()
+    assert main([*arguments, "--chunk-rows", "7"]) == 0
+    assert np.allclose(pd.read_csv("p.csv"), table, rtol=1e-12)
+    assert not capsys.readouterr().err
+    assert main(["predict", model, "fleet.csv", "--after", "lived", "--ahead", repr(tree.horizon_)]) == 0
+    assert f"no training row was observed after {tree.horizon_:g}; what is predicted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--after", "lived", "--ahead", "1"], "--after must name a column of DATA, got 'lived'"),
+        (["--after", "status", "--ahead", "1"], "after must"),
+        (["--after", "id", "--ahead", "-1"], "ahead must be"),
+    ],
+)
+def test_wrong_ages(trial, model, options, message, capsys):
+    assert main(["predict", model, "trial.csv", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--after", "age"], "--after is a column of ages, --ahead the times counted from there; give both"),
+        (["--ahead", "1"], "--after is a column of ages, --ahead the times counted from there; give both"),
+        (
+            ["--after", "age", "--ahead", "1", "--start", "age", "--stop", "id", "--id", "id", "--times", "1"],
+            "a path has its own times; leave out --after and --ahead, or --start and --stop",
+        ),
+    ],
+)
+def test_ages_asked_for_in_part_are_wrong_usage(trial, model, options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["predict", model, "trial.csv", *options])
+    assert message in capsys.readouterr().err
+
+
 def test_times_beyond_the_training_times_are_said(trial, model, capsys):
     last = load_model(model).horizon_
     assert main(["predict", model, "trial.csv", "--times", "1", repr(last), "--out", "p.csv"]) == 0
