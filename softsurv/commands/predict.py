@@ -34,7 +34,8 @@ columns of the result:
   risk           higher means an earlier event
   median         time by which half of such rows have had the event; inf where survival stays above one half
   survival_365   probability of being free of the event at time 365, one column for each of --times
-  survival_ahead_90  probability of being free of the event 90 after the row's --after, given that it was free so far
+  median_ahead   time from the row's --after on by which half of such rows, free so far, have had the event
+  survival_ahead_90  probability of being free of the event for 90 more, given that the row was free until its --after
   incidence_relapse_365  probability of an event of that cause by then, before any other
   mean_count_365  mean number of events by then, where events recur
 DATA needs the feature columns of the training table; others are ignored. Cells that meant "missing" in the fit do so
@@ -145,6 +146,7 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
         lasting = model.predict_conditional_survival(rows, ids[args.after], ahead=args.ahead)
         latest = float(ids[args.after].max())
         say_beyond([latest + time for time in args.ahead], float(model.horizon_), by="predict")
+        columns |= {"median_ahead": model.predict_median(rows, after=ids[args.after])}
         columns |= _time_columns("survival_ahead", args.ahead, lasting)
     if args.id is None:
         return pd.DataFrame(columns)

@@ -171,8 +171,11 @@ class SoftTree(nn.Module):
         at_leaf = loss.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return -at_leaf - happened * (log_time + self.time_scale[:, 1:2].log())
 
-    def survival_time(self, x: Tensor, level: float, path: str = "hbp", steps: int = 80) -> Tensor:
-        """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above."""
+    def survival_time(self, x: Tensor, level: Tensor | float, path: str = "hbp", steps: int = 80) -> Tensor:
+        """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above.
+
+        ``level`` is one for all rows, (), or that of each, (N,).
+        """
         low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
         effects = self.effects_in_leaves(x)
         reached = self._survival_at(x, effects, high, path) <= level

@@ -36,11 +36,12 @@ def test_survival_ahead_of_the_age_of_each_row(trial, model, capsys):
     arguments = ["predict", model, "fleet.csv", "--after", "lived", "--ahead", "0", "2.5", "--out", "p.csv"]
     assert main(arguments) == 0
     table = pd.read_csv("p.csv")
-    assert list(table) == ["leaf", "risk", "median", "survival_ahead_0", "survival_ahead_2.5"]
+    assert list(table) == ["leaf", "risk", "median", "median_ahead", "survival_ahead_0", "survival_ahead_2.5"]
     later = tree.predict_survival_function(rows, rows["lived"] + 2.5).diagonal()
     now = tree.predict_survival_function(rows, rows["lived"]).diagonal()
     assert np.allclose(table["survival_ahead_2.5"], later / now)
     assert (table["survival_ahead_0"] == 1).all()
+    assert np.allclose(table["median_ahead"], tree.predict_median(rows, after=rows["lived"]))
     assert main([*arguments, "--chunk-rows", "7"]) == 0
     assert np.allclose(pd.read_csv("p.csv"), table, rtol=1e-12)
     assert not capsys.readouterr().err

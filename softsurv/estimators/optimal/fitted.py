@@ -95,8 +95,8 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
     def _hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.hazard(prepared, times)
 
-    def _quantile(self, prepared: IntArray, level: float) -> FloatArray:
-        return self.curves_.quantile(prepared, 1 - level)
+    def _quantile(self, prepared: IntArray, level: float | FloatArray) -> FloatArray:
+        return self.curves_.quantile(prepared, level)
 
     # -- lower bounds: rows of a leaf share one curve, so their times are in the order of its values ----------------
     def _score(self, X: pd.DataFrame, time: FloatArray) -> FloatArray:

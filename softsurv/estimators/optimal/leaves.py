@@ -23,7 +23,7 @@ from softsurv.exact.objectives.brier import IbsScore
 from softsurv.greenwood import greenwood
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
-from softsurv.nonparametric import StepFunction, quantile, restricted_mean
+from softsurv.nonparametric import QUANTILE_TOLERANCE, StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.incidence import LARGEST_HAZARD
 
@@ -76,9 +76,14 @@ class LeafCurves:
         """Slope of H drawn as straight lines between its steps, (n, T); 0 after the last step."""
         return np.stack([_slope(hazard, times) for hazard in self.hazards])[leaf]
 
-    def quantile(self, leaf: IntArray, probability: float) -> FloatArray:
-        """Time of the first step by which the share ``probability`` has had the event, (n,); inf if none."""
-        return np.array([quantile(curve, probability) for curve in self.survival])[leaf]
+    def quantile(self, leaf: IntArray, level: float | FloatArray) -> FloatArray:
+        """Time of the first step with S <= level, one for all rows or that of each, (n,); inf if none."""
+        found, levels = np.empty(len(leaf)), np.broadcast_to(level, len(leaf))
+        for k, curve in enumerate(self.survival):
+            rows = leaf == k
+            reached = np.searchsorted(-curve.values, -levels[rows] - QUANTILE_TOLERANCE)
+            found[rows] = np.append(curve.times, np.inf)[reached]
+        return found
 
     def restricted_mean(self, leaf: IntArray, horizon: float) -> FloatArray:
         """Area under the survival curve up to the horizon, exactly, (n,)."""

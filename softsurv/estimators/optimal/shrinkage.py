@@ -17,6 +17,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import NEGLIGIBLE, IbsScore
+from softsurv.nonparametric import SUM_ROUNDING
 from softsurv.trees.hard_tree import HardTree
 
 
@@ -129,11 +130,13 @@ def risk_set(rows: Rows, some: IntArray, times: FloatArray, place: IntArray) -> 
     here, weight = place[some], rows.weight[some]
     # an event at time k has the place k + 1
     died: FloatArray = np.bincount(here, weight * rows.event[some], times.size + 1)[1:].astype(np.float64, copy=False)
-    gone = np.cumsum(np.bincount(here, weight, times.size + 1))[:-1]
+    gone = np.bincount(here, weight, times.size + 1)
+    at_risk = np.cumsum(gone[:0:-1], dtype=np.float64)[::-1]  # from the last time on: where all left die, none stays
     if rows.entry is None:
-        return died, np.maximum(weight.sum() - gone, died)
-    came = _weight_before(times, np.where(rows.entry[some] > 0, rows.entry[some], -np.inf), weight)
-    return died, np.maximum(came - gone, died)
+        return died, at_risk
+    not_come = weight.sum() - _weight_before(times, np.where(rows.entry[some] > 0, rows.entry[some], -np.inf), weight)
+    left = at_risk - not_come - died
+    return died, died + np.where(left > SUM_ROUNDING * weight.sum(), left, 0.0)
 
 
 def _weight_before(times: FloatArray, moment: FloatArray, weight: FloatArray) -> FloatArray:

@@ -61,7 +61,7 @@ class SurvivalTreeBase(
         """Hazard per unit of time, (n, T)."""
 
     @abstractmethod
-    def _quantile(self, prepared: Any, level: float) -> FloatArray:
+    def _quantile(self, prepared: Any, level: float | FloatArray) -> FloatArray:
         """Smallest time with S <= level, (n,); inf where S never falls to it."""
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class SurvivalTreeBase(
         return self._hazard(self._checked(X, how), grid)
 
     def predict_quantile(
-        self, X: Any, probability: float = 0.5, cause: int | str | None = None, **how: Any
+        self, X: Any, probability: float = 0.5, cause: int | str | None = None, *, after: Any = None, **how: Any
     ) -> FloatArray:
         """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does.
 
@@ -153,29 +153,36 @@ class SurvivalTreeBase(
             Between 0 and 1.
         cause : int or str, optional
             The event of this cause, which the other causes may prevent; any event by default.
+        after : float, or array_like (n,), optional
+            How long rows have been free of the event, as in :meth:`predict_conditional_survival`: the time counts from
+            there on.
 
         Returns
         -------
         ndarray (n,)
-            In the unit of the training times.
+            In the unit of the training times. 0 where no row of a leaf survives ``after``.
 
         Raises
         ------
         InvalidParameterError
-            If the probability is not between 0 and 1.
+            If the probability is not between 0 and 1, or both ``cause`` and ``after`` are given.
         """
         check_is_fitted(self, "censoring_")
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
         if cause is not None:
+            if after is not None:
+                raise InvalidParameterError("after is known for any event alone; leave out cause, or after")
             return self._incidence_quantile(self._checked(X, how), float(probability), self._cause(cause))
+        if after is not None:
+            return self._remaining(X, self._checked(X, how), after, 1 - float(probability))
         return self._quantile(self._checked(X, how), 1 - float(probability))
 
     def predict_median(self, X: Any, **how: Any) -> FloatArray:
         """Median survival time, (n,), in the unit of the training times; ``inf`` where S stays above one half.
 
         The curve of an optimal tree ends with the last training time, ``horizon_``. That of a soft tree goes on: a
-        median beyond it is extrapolated.
+        median beyond it is extrapolated. With ``after=`` it is the remaining time: see :meth:`predict_quantile`.
         """
         return self.predict_quantile(X, 0.5, **how)
 

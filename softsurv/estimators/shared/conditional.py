@@ -15,6 +15,7 @@ from softsurv.data.readers import refuse_other_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
 ROWS = 64
 """Rows whose own times are looked at together: of so many times for each row only its own is kept."""
@@ -40,6 +41,10 @@ class ConditionalSurvival:
     @abstractmethod
     def _log_cumulative_hazard(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Log H at times >= 0, (n, T); -inf where S is 1."""
+
+    @abstractmethod
+    def _quantile(self, prepared: Any, level: float | FloatArray) -> FloatArray:
+        """Smallest time with S <= level, the same for all rows or that of each, (n,)."""
 
     def predict_conditional_survival(
         self, X: Any, after: Any, times: ArrayLike | None = None, *, ahead: ArrayLike | None = None, **how: Any
@@ -79,6 +84,12 @@ class ConditionalSurvival:
         with np.errstate(over="ignore", invalid="ignore"):
             rise = np.maximum(np.exp(log_hazard) - np.exp(self._at_own_times(prepared, begin)), 0.0)
         return np.where(due <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
+
+    def _remaining(self, X: Any, prepared: Any, after: Any, share: float) -> FloatArray:
+        """Time from ``after`` on by which the survival of those left has fallen to a share, (n,)."""
+        begin = _ages(after, X, len(self._leaf(prepared)))
+        alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, begin[:, None]))[:, 0]
+        return np.maximum(self._quantile(prepared, share * alive) - begin, 0.0)
 
     def _at_own_times(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Log H of each row at its own times (n, T), or of all at the same (1, T): (n, T)."""

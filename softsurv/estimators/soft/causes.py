@@ -89,8 +89,8 @@ class SoftCauses(CompetingRisks):
             hazards = [tree.log_hazard(x, grid)[0].double().exp().cpu().numpy() for tree in self.cause_trees_]
         return np.sum(hazards, 0)
 
-    def _quantile_of_all(self, prepared: PreparedRows, level: float) -> FloatArray:
-        """Smallest time with S <= level, (n,), by bisection in log time; inf beyond :data:`REACH` horizons.
+    def _quantile_of_all(self, prepared: PreparedRows, level: torch.Tensor) -> FloatArray:
+        """Smallest time with S <= level, () or (n,), by bisection in log time; inf beyond :data:`REACH` horizons.
 
         Curves may fall early by far: `EARLIEST` horizons is where the times begin.
         """

@@ -138,11 +138,12 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
             grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
             return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
 
-    def _quantile(self, prepared: PreparedRows, level: float) -> FloatArray:
+    def _quantile(self, prepared: PreparedRows, level: float | FloatArray) -> FloatArray:
+        levels = self._place(torch.as_tensor(level, dtype=torch.float64))
         if self.cause_trees_:
-            return self._quantile_of_all(prepared, level)
+            return self._quantile_of_all(prepared, levels)
         with torch.no_grad():
-            return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
+            return self.tree_.survival_time(self._place(prepared.x), levels, prepared.path)[0].double().cpu().numpy()
 
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:
         return outcome(data, self.time_floor_)

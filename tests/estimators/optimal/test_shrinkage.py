@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sksurv.util import Surv
 
-from softsurv import OptimalSurvivalTree, load_dataset, load_model
+from softsurv import OptimalSurvivalTree, SurvivalData, load_dataset, load_model
 from softsurv.estimators.optimal.shrinkage import node_rows, places, risk_set
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import kaplan_meier, median, nelson_aalen
@@ -55,6 +55,18 @@ def test_who_is_at_risk_is_counted_as_by_the_definition(rows, entering):
             there &= (inner.entry[some] < t) | (inner.entry[some] == 0)
         assert at_risk[j] == inner.weight[some][there].sum()
         assert died[j] == inner.weight[some][(inner.time[some] == t) & inner.event[some]].sum()
+
+
+@pytest.mark.parametrize("entry", [0.0, 0.05])
+def test_where_all_who_are_left_die_none_stays(entry):
+    """Sums of weights in another order left a share of 1e-17, which then lived for ever."""
+    rng = np.random.default_rng(0)
+    time, weight = np.round(rng.uniform(0.1, 2, 90), 1), rng.uniform(0.1, 3, 90)
+    X = pd.DataFrame({"x": rng.integers(0, 2, 90)})
+    data = SurvivalData(X, time, np.ones(90, dtype=bool), entry=np.full(90, entry), weight=weight)
+    tree = OptimalSurvivalTree(max_depth=1, leaf="km", shrinkage=0, min_samples_leaf=5).fit(data)
+    assert (tree.predict_survival_function(X, [2.0]) == 0).all()
+    assert (tree.predict_conditional_survival(X, after=2.0, times=[2.5]) == 0).all()
 
 
 @pytest.mark.parametrize("strength", [1.0, 10.0, 300.0])

@@ -57,6 +57,33 @@ def test_rows_of_their_own_age_are_as_each_alone(tree, data, ages):
 
 
 @pytest.mark.filterwarnings("ignore:no training row was observed after")
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_remaining_times_are_those_of_the_conditional_curve(tree, data, ages, probability):
+    found = tree.predict_quantile(data.X, probability, after=ages)
+    here = np.isfinite(found)
+    assert here.any()
+    around = found[here, None] * np.array([1 - 1e-6, 1 + 1e-6]) + np.array([-1e-9, 1e-9])
+    for X, age, (before, by) in zip(np.asarray(data.X)[here], ages[here], around, strict=True):
+        row = pd.DataFrame([X], columns=data.X.columns)
+        early, late = tree.predict_conditional_survival(row, age, ahead=[max(before, 0.0), by])[0]
+        assert early > 1 - probability or before <= 0
+        assert late <= 1 - probability + 1e-9
+    never = tree.predict_conditional_survival(data.X, ages, ahead=[1e3 * tree.horizon_])[~here]
+    assert (never > 1 - probability).all()
+    new = tree.predict_quantile(data.X, probability, after=0)
+    np.testing.assert_allclose(new, tree.predict_quantile(data.X, probability), rtol=1e-9)
+    halves = tree.predict_median(data.X, after=pd.Series(ages, data.X.index))
+    assert np.array_equal(halves, tree.predict_quantile(data.X, 0.5, after=ages))
+
+
+def test_remaining_time_until_one_of_the_causes_is_refused():
+    data = rows_of_kind("causes", 150)
+    tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    with pytest.raises(InvalidParameterError, match="leave out cause, or after"):
+        tree.predict_quantile(data.X, 0.1, cause=1, after=1.0)
+
+
+@pytest.mark.filterwarnings("ignore:no training row was observed after")
 def test_times_ahead_count_from_the_age(tree, data, ages):
     X, ahead = data.X, np.array([0.0, 0.25, 1.0])
     expected = [tree.predict_conditional_survival(X[k : k + 1], ages[k], ages[k] + ahead)[0] for k in range(data.n)]
