@@ -255,6 +255,10 @@ class SoftTree(nn.Module):
             return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return (self.leaf_probability(x).mT * survival).sum(1)
 
+    def baseline(self, times: Tensor) -> Tensor:
+        """What every leaf's linear predictor gains by each time, (M, L, T); times (T,) > 0."""
+        return self._baseline(times)[0]
+
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
         return self._baseline_at(times.to(self.leaves.dtype).log().expand(self.n_trees, -1))
 
