@@ -117,6 +117,13 @@ class SoftTree(nn.Module):
         """Log H in the HBP leaf, (M, N, T); times (T,) > 0."""
         return self.family.link.log_cumulative_hazard(self.predictor(x, times)[0])
 
+    def log_cumulative_hazard_at(self, x: Tensor, times: Tensor) -> Tensor:
+        """Log H in the HBP leaf of each row at the row's own times, (M, N, T); times (N, T) > 0."""
+        leaf, effects = self.apply_leaf(x)[:, None], self.effects_in_leaves(x)
+        rises = (self._baseline_at(own.expand(self.n_trees, -1))[0] for own in times.log().T)
+        z = torch.stack([(effects + rise).gather(1, leaf)[:, 0] for rise in rises], -1)
+        return self.family.link.log_cumulative_hazard(z)
+
     def log_hazard(self, x: Tensor, times: Tensor) -> Tensor:
         """Log h per unit of time in the HBP leaf, (M, N, T); times (T,) > 0."""
         z, log_slope = self.predictor(x, times)

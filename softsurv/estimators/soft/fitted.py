@@ -121,6 +121,14 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
         out[:, times <= 0] = -np.inf
         return out
 
+    def _at_own_times(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        if len(times) == 1 or prepared.path != "hbp" or self.cause_trees_:
+            return super()._at_own_times(prepared, times)
+        own = self._place(torch.as_tensor(np.where(times > 0, times, 1.0)))
+        with torch.no_grad():
+            values = self.tree_.log_cumulative_hazard_at(self._place(prepared.x), own)[0].double().cpu().numpy()
+        return np.where(times > 0, values, -np.inf)
+
     def _log_hazard_of(self, prepared: PreparedRows) -> Callable[[FloatArray], FloatArray]:
         """Equal rows are worked out once: they tie in measures, and no order of rows changes a last digit.
 
