@@ -217,8 +217,13 @@ def _value_told(value: Any, source: Source) -> str:
         level = level_text(value)
         unseen = "" if level in source.levels else ", a level that was not seen in training"
         return f"{source.name} = {level_words(level)}{unseen}"
+    return f"{source.name} = {_own_number(value)}"
+
+
+def _own_number(value: Any) -> str:
+    """A row's number, which may be text as in training."""
     number = float(value)
-    return f"{source.name} = {number_text(number) if number.is_integer() else f'{number:.6g}'}"
+    return number_text(number) if number.is_integer() else f"{number:.6g}"
 
 
 def _answer(frame: pd.DataFrame, source: Source) -> str:
@@ -227,11 +232,8 @@ def _answer(frame: pd.DataFrame, source: Source) -> str:
     if pd.isna(value):
         filled = level_words(source.fill) if isinstance(source.fill, str) else source.fill
         return f"{source.name} is missing" + ("" if source.fill is None else f" and counts as {filled}")
-    if source.levels is None:
-        value = number_text(value) if float(value).is_integer() else f"{value:.6g}"
-    else:
-        value = level_words(level_text(value))
-    return f"{source.name} = {value}"
+    told = _own_number(value) if source.levels is None else level_words(level_text(value))
+    return f"{source.name} = {told}"
 
 
 def _step_line(number: int, step: Step) -> str:

@@ -18,6 +18,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparab
 from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_nan, refuse_unknown_censoring
 from softsurv.metrics.shared_curves import SharedCurves, count_shared, sum_above
+from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, those_above
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
@@ -100,8 +101,9 @@ def harrell_c(
     risk : callable, or array_like of shape (N,) or (N, T)
         What ranks the subjects, higher = earlier event. A callable takes times (T,) and returns the
         log cumulative hazards (N, T); it is asked for a few of the event times at once. Of
-        `SharedCurves` only the G curves that differ are compared. An array
-        (N,) is a risk score that is the same at all times; this path is O(N log N). An array
+        `SharedCurves` only the G curves that differ are compared; of `ShiftedCurves` the order within
+        each of the G curves is found once. An array (N,) is a risk score that is the same at all times;
+        these paths are O(N log N). An array
         (N, T) holds the columns of the grid ``times``. Infinite values are allowed, NaN is not.
     times : array_like, shape (T,), optional
         Rank each event at the last of these times at or before it, instead of at its own time.
@@ -116,8 +118,7 @@ def harrell_c(
         t_i < t_j and ignores them; scikit-survival and lifelines count them.
     entry : array_like, shape (N,), optional
         Late entry, below ``time``: an event is compared only with subjects that were under observation at its
-        time, entry_j < t_i, as ``concordance(Surv(start, stop, event) ~ ...)`` of R does. A risk score then
-        costs O(N E).
+        time, entry_j < t_i, as ``concordance(Surv(start, stop, event) ~ ...)`` of R does.
     weight : array_like, shape (N,), optional
         Sample weights >= 0: a pair counts as the product of its two.
 
@@ -236,18 +237,18 @@ def count_pairs(
     if tied_event_times == "count":
         _, group = np.unique(time_[rows], return_inverse=True)
         tied_events = own * (np.bincount(group, weights=own)[group] - own) / 2.0
-    if weight is None and entry_ is None and not callable(risk) and np.ndim(risk) != 2:
-        counts = _count_constant(position, rows, _checked_scores(risk, time_.size))
-        return PairCounts(rows, time_[rows], comparable, *counts, tied_events)
-    if isinstance(risk, SharedCurves):
+    constant = not callable(risk) and np.ndim(risk) != 2
+    if constant or isinstance(risk, ShiftedCurves):
+        above = [those_above(position, position[rows])]
+        above += [] if entry_ is None else [those_above(entry_, time_[rows], itself=True)]
+        one = np.ones(time_.size, dtype=np.int64) if masses is None else masses
+        lower, equal = count_shifted(*_shifts(time_, rows, risk, times), rows, above, one)
+    elif isinstance(risk, SharedCurves):
         risk.check(time_.size)
         chunks = _chunks(time_, rows, risk.curves, times, risk.n_curves)
         lower, equal = count_shared(risk, chunks, later, rows, comparable.dtype)
-    elif callable(risk) or np.ndim(risk) == 2:
-        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times, time_.size), masses)
     else:
-        chunks = iter([(0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64))])
-        lower, equal = _count_varying(position, rows, n_missed, chunks, masses)
+        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times, time_.size), masses)
     if weight is None:
         return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
     return PairCounts(rows, time_[rows], own * comparable, own * lower, own * equal, tied_events)
@@ -264,14 +265,15 @@ def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
     return scores
 
 
-def _count_constant(position: IntArray, rows: IntArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
-    """Later subjects with lower and with equal score for every event, each (E,)."""
-    from softsurv.metrics.pair_kernels import scan_backwards  # numba comes with it
-
-    _, rank = np.unique(scores, return_inverse=True)
-    order = np.argsort(-position, kind="stable")
-    lower, equal = scan_backwards(order, position, rank, int(rank.max()) + 1)
-    return lower[rows], equal[rows]
+def _shifts(
+    time: FloatArray, rows: IntArray, risk: Any, times: ArrayLike | None
+) -> tuple[FloatArray, IntArray, int, Iterator[tuple[int, FloatArray, IntArray]]]:
+    """Offsets (N,), members (N,), number and chunks of the curves; scores are the offsets of one level curve."""
+    if isinstance(risk, ShiftedCurves):
+        risk.check(time.size)
+        return risk.offset, risk.member, risk.n_curves, _chunks(time, rows, risk.curves, times, risk.n_curves)
+    level = (0, np.zeros((1, 1)), np.zeros(rows.size, dtype=np.int64))
+    return _checked_scores(risk, time.size), np.zeros(time.size, dtype=np.int64), 1, iter([level])
 
 
 def _count_varying(

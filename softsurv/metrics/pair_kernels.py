@@ -30,29 +30,55 @@ def weigh_block(block, column, own, n_missed, n_earlier, mass, lower, equal):
 
 
 @njit(cache=True, nogil=True)
-def scan_backwards(order, position, rank, n_ranks):
-    """Later subjects with lower and with equal rank, each (N,), by a Fenwick tree over the ranks."""
-    n = order.size
-    tree = np.zeros(n_ranks + 1, dtype=np.int64)
-    seen = np.zeros(n_ranks, dtype=np.int64)
-    lower = np.zeros(n, dtype=np.int64)
-    equal = np.zeros(n, dtype=np.int64)
-    begin = 0
-    while begin < n:
-        end = begin
-        while end < n and position[order[end]] == position[order[begin]]:
-            i = order[end]
-            equal[i] = seen[rank[i]]
-            node = rank[i]  # sum over ranks below this one
-            while node > 0:
-                lower[i] += tree[node]
-                node -= node & -node
-            end += 1
-        for k in range(begin, end):
-            node = rank[order[k]] + 1
-            seen[node - 1] += 1
-            while node <= n_ranks:
-                tree[node] += 1
+def scan_backwards(order, number, curve, place, start, offset, base, column, own, mass):
+    """Mass of the first ``number`` subjects of the order whose value is below that of each event, or equal, each (E,).
+
+    A value is the subject's offset plus its curve at the event. Offsets (N,) rise within each curve, those of curve g
+    begin at ``start[g]``; a Fenwick tree over their places adds up the mass of those met so far.
+    """
+    tree = np.zeros(offset.size, dtype=mass.dtype)
+    lower = np.zeros(own.size, dtype=mass.dtype)
+    equal = np.zeros(own.size, dtype=mass.dtype)
+    met = 0
+    for e in range(own.size - 1, -1, -1):
+        while met < number[e]:
+            subject = order[met]
+            first, last = start[curve[subject]], start[curve[subject] + 1]
+            node = place[subject] - first + 1
+            while node <= last - first:
+                tree[first + node - 1] += mass[subject]
                 node += node & -node
-        begin = end
+            met += 1
+        for g in range(base.shape[0]):
+            first, last, rise = start[g], start[g + 1], base[g, column[e]]
+            begin = _first_place(offset, first, last, rise, own[e], False)
+            end = _first_place(offset, begin, last, rise, own[e], True)
+            below = _mass_before(tree, first, begin)
+            lower[e] += below
+            if end > begin:
+                equal[e] += _mass_before(tree, first, end) - below
     return lower, equal
+
+
+@njit(cache=True, nogil=True)
+def _first_place(offset, low, high, rise, value, beyond):
+    """First place in [low, high) whose offset plus rise reaches the value, or is beyond it; ``high`` where none is."""
+    while low < high:
+        middle = (low + high) // 2
+        found = offset[middle] + rise
+        if found > value or (found == value and not beyond):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _mass_before(tree, first, place):
+    """Mass at the places from the first of a curve to before the given one."""
+    total = tree[0] * 0
+    node = place - first
+    while node > 0:
+        total += tree[first + node - 1]
+        node -= node & -node
+    return total

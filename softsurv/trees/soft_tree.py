@@ -117,6 +117,13 @@ class SoftTree(nn.Module):
         """Log H in the HBP leaf, (M, N, T); times (T,) > 0."""
         return self.family.link.log_cumulative_hazard(self.predictor(x, times)[0])
 
+    def log_cumulative_hazard_at(self, x: Tensor, times: Tensor) -> Tensor:
+        """Log H in the HBP leaf of each row at the row's own times, (M, N, T); times (N, T) > 0."""
+        leaf, effects = self.apply_leaf(x)[:, None], self.effects_in_leaves(x)
+        rises = (self._baseline_at(own.expand(self.n_trees, -1))[0] for own in times.log().T)
+        z = torch.stack([(effects + rise).gather(1, leaf)[:, 0] for rise in rises], -1)
+        return self.family.link.log_cumulative_hazard(z)
+
     def log_hazard(self, x: Tensor, times: Tensor) -> Tensor:
         """Log h per unit of time in the HBP leaf, (M, N, T); times (T,) > 0."""
         z, log_slope = self.predictor(x, times)
@@ -257,6 +264,10 @@ class SoftTree(nn.Module):
         if path == "hbp":
             return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return (self.leaf_probability(x).mT * survival).sum(1)
+
+    def baseline(self, times: Tensor) -> Tensor:
+        """What every leaf's linear predictor gains by each time, (M, L, T); times (T,) > 0."""
+        return self._baseline(times)[0]
 
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
         return self._baseline_at(times.to(self.leaves.dtype).log().expand(self.n_trees, -1))

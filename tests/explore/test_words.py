@@ -1,5 +1,7 @@
 """Explanations in words, and the changes that lead elsewhere."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -162,3 +164,15 @@ def test_recurrent_events_are_told_as_mean_counts():
 def test_a_number_of_reasons_that_is_none_is_told(gbsg2):
     with pytest.raises(InvalidParameterError, match="n_reasons must be an integer >= 0, got 'a'"):
         explain(gbsg2.tree, gbsg2.test.X.iloc[[0]], n_reasons="a")
+
+
+@pytest.mark.parametrize("estimator", [OptimalSurvivalTree(max_depth=1, tune=None), SoftSurvivalTree(1, max_terms=1)])
+def test_numbers_given_as_text_are_told_as_numbers(estimator):
+    """Where a column of text was read as numbers, an optimal tree ended in a ValueError on the format of text."""
+    rng = np.random.default_rng(0)
+    number = rng.integers(0, 500, 200) / 2
+    frame = pd.DataFrame({"x": number.astype(str)})
+    tree = estimator.fit(frame, time=1 + 99.0 * (number > 120) + rng.random(200), event=np.ones(200, bool))
+    for text, told in (("17.0", "17"), ("17.5", "17.5")):
+        found = re.findall(r"x = ([\d.]*\d)", str(explain(tree, pd.DataFrame({"x": [text]}))))
+        assert set(found) == {told}

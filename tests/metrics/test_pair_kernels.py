@@ -6,19 +6,35 @@ import pytest
 from softsurv.metrics.pair_kernels import compare_block, scan_backwards, weigh_block
 
 
-@pytest.mark.parametrize("n_ranks", [1, 3, 17])
-def test_later_subjects_are_counted_by_rank(n_ranks):
-    rng = np.random.default_rng(n_ranks)
-    position, rank = rng.integers(0, 6, 40), rng.integers(0, n_ranks, 40)  # many tied positions: none of them is later
-    lower, equal = scan_backwards(np.argsort(-position, kind="stable"), position, rank, n_ranks)
-    later = position[None, :] > position[:, None]
-    np.testing.assert_array_equal(lower, (later & (rank[None, :] < rank[:, None])).sum(1))
-    np.testing.assert_array_equal(equal, (later & (rank[None, :] == rank[:, None])).sum(1))
+def _sorted_within(curve, offset, n_curves):
+    """Places (N,) by curve and offset, where each curve starts, and the offsets in that order."""
+    kept = np.lexsort((offset, curve))
+    return np.argsort(kept), np.searchsorted(curve[kept], np.arange(n_curves + 1)), offset[kept]
 
 
-def test_one_subject_has_nobody_after_it():
-    one = np.zeros(1, np.int64)
-    assert [counts.tolist() for counts in scan_backwards(one, one, one, 1)] == [[0], [0]]
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_curves", [1, 4])
+def test_subjects_met_so_far_are_counted_by_value(n_curves, weighted):
+    rng = np.random.default_rng(n_curves)
+    n, n_events = 40, 9
+    curve, offset = rng.integers(0, n_curves, n), rng.integers(0, 5, n).astype(float)  # ties of offsets
+    order, number = rng.permutation(n), np.sort(rng.integers(0, n + 1, n_events))[::-1]
+    base, column = rng.integers(0, 3, (n_curves, 4)).astype(float), rng.integers(0, 4, n_events)
+    own, mass = rng.integers(0, 7, n_events).astype(float), rng.random(n) if weighted else np.ones(n, np.int64)
+    kept = _sorted_within(curve, offset, n_curves)
+    lower, equal = scan_backwards(order, number, curve, *kept, base, column, own, mass)
+    value = offset[:, None] + base[curve][:, column]  # (N, E)
+    met = np.argsort(order)[:, None] < number
+    np.testing.assert_allclose(lower, mass @ (met & (value < own)))
+    np.testing.assert_allclose(equal, mass @ (met & (value == own)), atol=1e-15)
+    assert lower.dtype == mass.dtype
+
+
+def test_an_event_with_nobody_after_it_has_no_pair():
+    one, offset = np.zeros(1, np.int64), np.zeros(1)
+    kept = _sorted_within(one, offset, 1)
+    found = scan_backwards(one, one, one, *kept, np.zeros((1, 1)), one, offset, np.ones(1, np.int64))
+    assert [counts.tolist() for counts in found] == [[0], [0]]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

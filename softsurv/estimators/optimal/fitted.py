@@ -92,6 +92,9 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
     def _log_cumulative_hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.log_cumulative_hazard(prepared, times)
 
+    def _at_own_times(self, prepared: IntArray, times: FloatArray) -> FloatArray:
+        return super()._at_own_times(prepared, times) if len(times) == 1 else self.curves_.at_own_times(prepared, times)
+
     def _hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.hazard(prepared, times)
 

@@ -72,6 +72,14 @@ class LeafCurves:
         """Log H of each row's leaf, (n, T); -inf before the first step."""
         return self.of_rows(leaf)(times)
 
+    def at_own_times(self, leaf: IntArray, times: FloatArray) -> FloatArray:
+        """Log H of each row's leaf at the row's own times, (n, T) as ``times``; -inf before the first step."""
+        found = np.empty_like(times)
+        for number, hazard in enumerate(self.hazards):
+            found[leaf == number] = hazard(times[leaf == number])
+        with np.errstate(divide="ignore"):
+            return np.log(found)
+
     def hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Slope of H drawn as straight lines between its steps, (n, T); 0 after the last step."""
         return np.stack([_slope(hazard, times) for hazard in self.hazards])[leaf]

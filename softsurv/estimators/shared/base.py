@@ -37,6 +37,9 @@ from softsurv.metrics.evaluate import outcome
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import log_time_simpson
 
+ROWS_AT_ONCE = 8192
+"""Rows of an integral over time whose curves are held together: so few tables stay near the processor."""
+
 
 class SurvivalTreeBase(
     TakesAnyTable, TrainingData, Pictures, CompetingRisks, ConditionalSurvival, LowerBounds, BaseEstimator
@@ -205,9 +208,11 @@ class SurvivalTreeBase(
         prepared = self._checked(X, how)
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
         total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
-        for chunk in np.array_split(np.arange(len(grid)), 20):
-            survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
-            total += survival @ width[chunk]
+        for begin in range(0, len(total), ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            for chunk in np.array_split(np.arange(len(grid)), 20):
+                log_hazard = self._log_cumulative_hazard(prepared[rows], grid[chunk])
+                total[rows] += survival_from_log_cumulative_hazard(log_hazard) @ width[chunk]
         return total
 
     # -- scores --------------------------------------------------------------------------------------------------
