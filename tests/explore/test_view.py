@@ -144,7 +144,18 @@ def test_encoded_features_of_an_optimal_tree_are_filled_and_in_their_own_units(u
 
 
 @pytest.mark.parametrize(
-    "show", ["explorer", "report_html", "plot_tree", "plot_leaf_curves", "plot_calibration", "plot_brier", "explain"]
+    "show",
+    [
+        "explorer",
+        "report_html",
+        "plot_tree",
+        "plot_leaf_curves",
+        "plot_calibration",
+        "plot_brier",
+        "plot_incidences",
+        "plot_history",
+        "explain",
+    ],
 )
 def test_trees_without_curves_or_fit_are_refused_by_name(show, stump):
     data = stump.data.take(np.arange(1)) if show == "explain" else stump.data
