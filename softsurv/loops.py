@@ -71,7 +71,12 @@ class Loop:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it, without Python's lock."""
-        return self._compiled(*arguments)
+        try:
+            return self._compiled(*arguments)
+        except SystemError as error:
+            if _was_interrupted(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def compile(self) -> None:
         """Compile it for the usual arguments, or read it from disk."""
@@ -107,3 +112,14 @@ class Loop:
         vars(twin)["_compiled"] = self._compiled
         twin.arguments = tuple(after if one == before else one for one in self.arguments)
         return twin
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C led to an error.
+
+    Numba calls Python to make the arrays that a compiled function returns. A Ctrl-C that is raised there is noticed too
+    late: Python then reports that a function "returned a result with an exception set".
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None

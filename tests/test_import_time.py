@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import softsurv
+from softsurv import explore
 
 HEAVY = ("torch", "pandas", "sklearn", "sksurv", "scipy", "numba", "lifelines", "matplotlib", "optuna")
 
@@ -39,6 +40,7 @@ def test_naming_a_class_leaves_the_slow_libraries_to_the_fit(name, late):
 
 def test_every_public_name_is_there():
     assert set(softsurv.__all__) == set(dir(softsurv))
+    assert set(explore.__all__) == set(dir(explore))
     for name in softsurv.__all__:
         assert getattr(softsurv, name) is not None
 

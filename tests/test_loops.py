@@ -1,6 +1,7 @@
 """Loops: compiled for the types of usual arguments, and known by what the disk keeps."""
 
 import numpy as np
+import pytest
 from numba import types
 
 from softsurv.loops import FLOAT, Loop, flags, floats, ints, together
@@ -37,6 +38,27 @@ def test_a_loop_is_compiled_for_its_usual_arguments_and_others_when_they_come():
     assert one(np.arange(8.0)[::2], 1.0) == 25.0  # no array in C order
     assert len(one.compiled_for) == 2
     assert one.title == "Twice the sum"
+
+
+def test_a_ctrl_c_while_numba_makes_the_answer_is_one(monkeypatch):
+    """In the place of the answer of numba, which goes on after the Ctrl-C: a SystemError that it led to."""
+    one = named()
+    cause, late, own = KeyboardInterrupt(), SystemError("returned a result with an exception set"), SystemError("own")
+    late.__cause__ = SystemError("of a function inside")
+    late.__cause__.__cause__ = cause
+    for told, expected in ((late, KeyboardInterrupt), (own, SystemError)):
+        monkeypatch.setattr(type(one), "_compiled", property(lambda self, told=told: _Raising(told)))
+        with pytest.raises(expected) as raised:
+            one(np.arange(4.0), 1.0)
+        assert told in (raised.value, raised.value.__cause__)
+
+
+class _Raising:
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, *arguments):
+        raise self.error
 
 
 def test_the_name_on_disk_ends_in_the_digest():

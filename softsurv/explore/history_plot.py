@@ -12,6 +12,7 @@ from softsurv.estimators.shared.competing import path_rows, stretches
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.incidence_plot import cause_color
 from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, shorten, time_label
+from softsurv.explore.view import survival_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,6 +74,7 @@ def plot_history(
     """
     import matplotlib.pyplot as plt
 
+    survival_tree(tree)
     one = None if start is None and stop is None else np.zeros(len(X), dtype=int)
     rows = path_rows(X, start, stop, one)
     if rows.n_subjects > 1:

@@ -12,7 +12,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times
 from softsurv.explore.style import INK, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
-from softsurv.explore.view import tree_view
+from softsurv.explore.view import survival_tree, tree_view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,14 +70,10 @@ def plot_incidences(
     --------
     >>> plot_incidences(tree, test).figure.savefig("incidences.png")  # doctest: +SKIP
     """
-    read, names = read_data(data), tree.cause_names_
+    read, names = read_data(data), survival_tree(tree).cause_names_
     if not names:
         raise InvalidParameterError("tree must be fitted to causes, got one kind of event; take plot_leaf_curves")
-    if read.cause_names != names:
-        raise InvalidParameterError(
-            f"tree and data must have the same causes, got {list(names)} and {list(read.cause_names)}; "
-            "pass cause= when the data are read"
-        )
+    need_same_causes(tree, read)
     leaf, times = tree.apply(read.X), default_times(tree, horizon=horizon)
     axes = _panels(tree_view(tree).n_leaves)
     for number, ax in enumerate(axes):
@@ -92,6 +88,20 @@ def plot_incidences(
     axes[0].figure.supxlabel(time_label(read, time_unit), fontsize=10)
     _key(axes[0], names, stacked, level)
     return axes[0]
+
+
+def need_same_causes(tree: Any, data: SurvivalData) -> None:
+    """Refuse data with other causes than those of a fitted survival tree.
+
+    Raises
+    ------
+    InvalidParameterError
+    """
+    if data.cause_names != tree.cause_names_:
+        raise InvalidParameterError(
+            f"tree and data must have the same causes, got {list(tree.cause_names_)} and {list(data.cause_names)}; "
+            "read the data with cause= if the tree was fitted to causes, otherwise with event="
+        )
 
 
 def _panels(n: int) -> list[Axes]:

@@ -26,7 +26,7 @@ from softsurv.explore.folded import folded_tree
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.parts_plot import draw_parts
 from softsurv.explore.plots import plot_leaf_curves
-from softsurv.explore.stability import plot_split_stability, split_stability
+from softsurv.explore.stability import is_of_rules, plot_split_stability, split_stability
 from softsurv.explore.style import (
     INK,
     MUTED,
@@ -118,7 +118,7 @@ def summary_section(tree: Any) -> str:
 
 def stability_section(tree: Any, data: SurvivalData, bootstrap: int, seed: int) -> str:
     """How steady the splits are, as a picture and a table; a sentence where the tree has no rules."""
-    if not getattr(tree.tree_, "rules", ()):
+    if not is_of_rules(tree):
         return paragraph("Stability over bootstrap samples is measured for soft trees of rules alone.", "note")
     found = split_stability(tree, data, bootstrap, seed)
     ax = plot_split_stability(found, new_figure(7.2, 1.0 + 0.75 * len(found)))

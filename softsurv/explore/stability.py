@@ -14,6 +14,8 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.cause_weights import cause_weights
+from softsurv.estimators.soft.tree import SoftSurvivalTree
+from softsurv.explore.incidence_plot import need_same_causes
 from softsurv.explore.style import (
     INK,
     MUTED,
@@ -66,7 +68,7 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     Raises
     ------
     InvalidParameterError
-        For a tree without rules, or fewer than two samples.
+        For a tree without rules, fewer than two samples, or data with other causes than the tree's.
 
     Notes
     -----
@@ -79,13 +81,16 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     >>> split_stability(tree, train, n=20)                      # doctest: +SKIP
     """
     view = tree_view(tree)
-    if not getattr(tree.tree_, "rules", ()):
-        raise InvalidParameterError("tree must have rules to measure their stability, got none; use a tree of rules")
+    if not is_of_rules(tree):
+        raise InvalidParameterError(
+            "tree must have rules to measure their stability, got none; use a SoftSurvivalTree of rules"
+        )
     if isinstance(n, bool) or not isinstance(n, int) or n < LEAST_SAMPLES:
         raise InvalidParameterError(f"n must be an integer >= {LEAST_SAMPLES}, got {n!r}")
     scale = _Scale(view.columns, view.typical, tree.spread_)
-    own = placed(tree.tree_.rules, scale)
-    samples = [placed(rules, scale, own) for rules in _again(tree, view, read_data(data), n, seed)]
+    own, read = placed(tree.tree_.rules, scale), read_data(data)
+    need_same_causes(tree, read)
+    samples = [placed(rules, scale, own) for rules in _again(tree, view, read, n, seed)]
     rows, thresholds, features = [], {}, {}
     for place, rule in own.items():
         feature, threshold = scale.leading(rule)
@@ -102,6 +107,11 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     table = pd.DataFrame(rows, columns=names).set_index("place")
     table.attrs = {"thresholds": thresholds, "features": features, "samples": n}
     return table
+
+
+def is_of_rules(tree: Any) -> bool:
+    """Whether a fitted tree's splits are rules that can be found again; those of an `OptimalModelTree` are not."""
+    return isinstance(tree, SoftSurvivalTree) and bool(tree.tree_.rules)
 
 
 @dataclass(frozen=True)

@@ -316,9 +316,10 @@ def hard_view(tree: HardTree) -> TreeView:
         split = None if is_leaf else QuestionSplit(tree.rule(index), tree.sources[tree.feature[index]], asked)
         place = (int(level[index]), int(parent[index]), int(tree.left[index]), int(tree.right[index]))
         nodes.append(ViewNode(index, *place, int(tree.leaf[index]), split, -1 if is_leaf else int(branch[index])))
-    columns = tuple(column for source in tree.sources for column in _plain_columns(source))
+    sources = tuple(dict.fromkeys(tree.sources))  # a column that is cut in several ways stands there several times
+    columns = tuple(column for source in sources for column in _plain_columns(source))
     names = tuple(column.name for column in columns)
-    return TreeView(tuple(nodes), None, names, "", columns, tuple(tree.sources), None, soft=False)
+    return TreeView(tuple(nodes), None, names, "", columns, sources, None, soft=False)
 
 
 def _plain_columns(source: Source) -> list[OutputColumn]:

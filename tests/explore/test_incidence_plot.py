@@ -82,6 +82,8 @@ def test_weights_count_in_the_mean_prediction_too(tree, data):
 def test_tree_and_data_have_the_same_causes(tree, data):
     with pytest.raises(InvalidParameterError, match="tree and data must have the same causes"):
         plot_incidences(tree, data.of_cause("ill"))
+    with pytest.raises(InvalidParameterError, match="tree and data must have the same causes"):
+        split_stability(tree, data.of_cause("ill"), n=2)
     one = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(data.of_cause("ill"))
     with pytest.raises(InvalidParameterError, match="tree must be fitted to causes, got one kind of event"):
         plot_incidences(one, data)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalModelTree, SoftSurvivalTree
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import plot_split_stability, split_stability
@@ -110,5 +110,10 @@ def test_the_picture_and_the_report_show_it(steady, table):
 def test_what_has_no_rules_is_refused(gbsg2, steady):
     with pytest.raises(InvalidParameterError, match="tree must have rules"):
         split_stability(gbsg2.tree, gbsg2.train)
+    models = OptimalModelTree(max_depth=1, complexity=0.0).fit(steady[0])
+    with pytest.raises(InvalidParameterError, match="use a SoftSurvivalTree of rules"):
+        split_stability(models, steady[0], n=2)
+    told = "Stability over bootstrap samples is measured for soft trees of rules alone."
+    assert told in report_html(models, steady[0], n_boot=20, bootstrap=2)
     with pytest.raises(InvalidParameterError, match="n must be an integer >= 2, got 1"):
         split_stability(steady[1], steady[0], n=1)

@@ -143,8 +143,27 @@ def test_encoded_features_of_an_optimal_tree_are_filled_and_in_their_own_units(u
     np.testing.assert_allclose(encoded["marker"][X["marker"].isna()], X["marker"].mean())
 
 
+def test_a_column_that_is_cut_in_several_ways_counts_once(mixed):
+    tree = OptimalSurvivalTree(max_depth=1, level_sets=True, missing="route", tune=None).fit(mixed.data)
+    expected = ["age", "age is missing", "grade=I", "grade=II", "grade=III", "grade is missing"]
+    assert len(tree.tree_.sources) > len({source.name for source in tree.tree_.sources})
+    assert tree_view(tree).names == (*expected, "marker", "marker is missing")
+    assert tree_view(tree).encode(mixed.data).shape == (mixed.data.n, 8)
+
+
 @pytest.mark.parametrize(
-    "show", ["explorer", "report_html", "plot_tree", "plot_leaf_curves", "plot_calibration", "plot_brier", "explain"]
+    "show",
+    [
+        "explorer",
+        "report_html",
+        "plot_tree",
+        "plot_leaf_curves",
+        "plot_calibration",
+        "plot_brier",
+        "plot_incidences",
+        "plot_history",
+        "explain",
+    ],
 )
 def test_trees_without_curves_or_fit_are_refused_by_name(show, stump):
     data = stump.data.take(np.arange(1)) if show == "explain" else stump.data

@@ -14,6 +14,12 @@ from softsurv.errors import InvalidParameterError
 
 METHODS = ("direct", "ips", "doubly_robust")
 
+INSTEAD = {
+    "predicted": "pass the outcome of every treatment as a model of your own predicts it, or take method='ips'",
+    "propensity": "pass the probability with which each row's treatment was given, or take method='direct'",
+}
+"""What to do where an argument is missing."""
+
 
 def treatment_scores(
     method: str,
@@ -50,7 +56,7 @@ def treatment_scores(
     needs = {"direct": ("predicted",), "ips": ("propensity",), "doubly_robust": ("predicted", "propensity")}[method]
     for name, value in (("predicted", predicted), ("propensity", propensity)):
         if name in needs and value is None:
-            raise InvalidParameterError(f"{name} must be given for method={method!r}, got None")
+            raise InvalidParameterError(f"{name} must be given for method={method!r}, got None; {INSTEAD[name]}")
     scores = np.zeros(given.shape) if method == "ips" else np.array(predicted, dtype=float)
     if method != "direct":
         assert propensity is not None

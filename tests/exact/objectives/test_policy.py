@@ -36,7 +36,7 @@ def test_scores_are_unbiased_where_the_propensity_is_true(method):
 
 def test_what_a_method_needs_must_be_given():
     y, treatment = np.ones(1), np.zeros(1, int)
-    with pytest.raises(InvalidParameterError, match="predicted must be given for method='direct'"):
+    with pytest.raises(InvalidParameterError, match=r"predicted must be given for method='direct'.* take method='ips'"):
         treatment_scores("direct", y, treatment, 2, None, None)
     with pytest.raises(InvalidParameterError, match="propensity must be given"):
         treatment_scores("doubly_robust", y, treatment, 2, None, np.zeros((1, 2)))
