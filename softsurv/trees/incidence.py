@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.integrate import cumulative_simpson
 
 from softsurv.arrays import FloatArray
 
@@ -85,3 +86,28 @@ def log_time_simpson(end: float) -> tuple[FloatArray, FloatArray]:
     width = grid * (log_grid[1] - log_grid[0]) / 3 * np.where(np.arange(n) % 2, 4, 2)
     width[[0, -1]] *= 0.5
     return grid, width
+
+
+def area_from(begin: FloatArray, curves: FloatArray, grid: FloatArray) -> FloatArray:
+    """Area under each curve from a time of its own to the end of the grid, (n,); 0 from there on.
+
+    Simpson's rule in log time up to the points of the grid, a cubic between them.
+
+    Parameters
+    ----------
+    begin : ndarray (n,)
+    curves : ndarray (n, G)
+        Survival at the grid; 1 before it.
+    grid : ndarray (G,)
+        Equally spaced in log time, as :func:`log_time_simpson` makes it.
+    """
+    step = np.log(grid[-1] / grid[0]) / (len(grid) - 1)
+    slope = curves * grid * step  # of the area, for each step
+    area = cumulative_simpson(slope, initial=0.0)
+    with np.errstate(divide="ignore"):
+        place = np.clip(np.log(begin / grid[0]) / step, 0.0, len(grid) - 1.0)
+    k = np.minimum(place.astype(np.int64), len(grid) - 2)
+    u, rows = place - k, np.arange(len(begin))
+    rise, first, last = area[rows, k + 1] - area[rows, k], slope[rows, k], slope[rows, k + 1]
+    passed = area[rows, k] + u * (first + u * (3 * rise - 2 * first - last + u * (first + last - 2 * rise)))
+    return area[:, -1] - passed + np.maximum(grid[0] - begin, 0.0)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gamma, gammaincc
 
 from softsurv.trees.incidence import (
     LARGEST_HAZARD,
     accumulated,
+    area_from,
     incidences,
     log_lattice,
     log_time_simpson,
@@ -94,3 +96,13 @@ def test_simpson_in_log_time_integrates_curves_of_any_scale(end):
     assert grid[-1] == pytest.approx(end)
     for rate in (0.01 / end, 3.0 / end, 1e4 / end):
         assert width @ np.exp(-rate * grid) == pytest.approx(-np.expm1(-rate * end) / rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("shape", [0.6, 1.0, 2.5])
+def test_the_area_from_a_time_of_ones_own_is_that_of_a_weibull_curve(shape):
+    begin, end, scale = np.array([0.0, 1e-20, 1e-6, 0.3, 2.0, 7.0, 11.99, 12.0, 50.0]), 12.0, 5.0
+    grid, _ = log_time_simpson(end)
+    found = area_from(begin, np.tile(np.exp(-((grid / scale) ** shape)), (len(begin), 1)), grid)
+    beyond = scale / shape * gamma(1 / shape) * gammaincc(1 / shape, (np.minimum([*begin, end], end) / scale) ** shape)
+    np.testing.assert_allclose(found, beyond[:-1] - beyond[-1], rtol=1e-6, atol=1e-9)
+    assert (found[-2:] == 0).all()

@@ -95,6 +95,12 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
     def _at_own_times(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return super()._at_own_times(prepared, times) if len(times) == 1 else self.curves_.at_own_times(prepared, times)
 
+    def _restricted_mean(self, prepared: IntArray, end: float) -> FloatArray:
+        return self.curves_.restricted_mean(prepared, end)
+
+    def _remaining_mean(self, prepared: IntArray, age: FloatArray, end: float) -> FloatArray:
+        return self.curves_.remaining_mean(prepared, np.broadcast_to(age, len(prepared)), end)
+
     def _hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.hazard(prepared, times)
 
@@ -176,18 +182,6 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
         the steps: constant between two event times, 0 after the last.
         """
         return super().predict_hazard_function(X, times, **how)
-
-    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
-        """Expected time until the event or the horizon, whichever is first, (n,): exact, as the curves are steps.
-
-        Parameters
-        ----------
-        X : table of n rows
-        horizon : float, optional
-            In the unit of the training times; the largest training time by default.
-        """
-        leaf = self._checked(X, how)
-        return self.curves_.restricted_mean(leaf, self._end(horizon))
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def leaf_lines(self) -> list[str]:

@@ -23,7 +23,7 @@ from softsurv.exact.objectives.brier import IbsScore
 from softsurv.greenwood import greenwood
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
-from softsurv.nonparametric import QUANTILE_TOLERANCE, StepFunction, quantile, restricted_mean
+from softsurv.nonparametric import QUANTILE_TOLERANCE, StepFunction, quantile, ratio, restricted_mean
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.incidence import LARGEST_HAZARD
 
@@ -96,6 +96,17 @@ class LeafCurves:
     def restricted_mean(self, leaf: IntArray, horizon: float) -> FloatArray:
         """Area under the survival curve up to the horizon, exactly, (n,)."""
         return np.array([restricted_mean(curve, horizon) for curve in self.survival])[leaf]
+
+    def remaining_mean(self, leaf: IntArray, age: FloatArray, horizon: float) -> FloatArray:
+        """Area under the curve from each row's age to the horizon over the survival there, exactly, (n,); 0 for 0/0."""
+        found = np.zeros(len(leaf))
+        for k, curve in enumerate(self.survival):
+            steps = curve.times[(curve.times > 0) & (curve.times < horizon)]
+            edges = np.concatenate([[0.0], steps, [horizon]])
+            area = np.concatenate([[0.0], np.cumsum(curve(edges[:-1]) * np.diff(edges))])
+            begin = np.minimum(age[leaf == k], horizon)
+            found[leaf == k] = ratio(area[-1] - np.interp(begin, edges, area), curve(begin))
+        return found
 
     def jumps(self) -> FloatArray:
         """Times at which the curve of some leaf steps."""

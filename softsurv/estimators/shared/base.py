@@ -23,7 +23,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
-from softsurv.estimators.shared.conditional import ConditionalSurvival
+from softsurv.estimators.shared.conditional import ConditionalSurvival, ages
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
@@ -178,7 +178,8 @@ class SurvivalTreeBase(
                 raise InvalidParameterError("after is known for any event alone; leave out cause, or after")
             return self._incidence_quantile(self._checked(X, how), float(probability), self._cause(cause))
         if after is not None:
-            return self._remaining(X, self._checked(X, how), after, 1 - float(probability))
+            prepared = self._checked(X, how)
+            return self._remaining(prepared, ages(after, X, len(self._leaf(prepared))), 1 - float(probability))
         return self._quantile(self._checked(X, how), 1 - float(probability))
 
     def predict_median(self, X: Any, **how: Any) -> FloatArray:
@@ -189,14 +190,19 @@ class SurvivalTreeBase(
         """
         return self.predict_quantile(X, 0.5, **how)
 
-    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
+    def predict_expectation(self, X: Any, horizon: float | None = None, *, after: Any = None, **how: Any) -> FloatArray:
         """Expected time until the event or the horizon, whichever is first, (n,): the restricted mean.
+
+        It is exact for the steps of optimal trees.
 
         Parameters
         ----------
         X : table of n rows
         horizon : float, optional
             In the unit of the training times; the largest training time by default.
+        after : float, or array_like (n,), optional
+            How long rows have been free of the event, as in :meth:`predict_conditional_survival`: the time counts from
+            there on, the mean remaining life. 0 where ``after`` lies beyond the horizon, or no row survives it.
 
         Raises
         ------
@@ -206,6 +212,11 @@ class SurvivalTreeBase(
         check_is_fitted(self, "censoring_")
         end = self._end(horizon)
         prepared = self._checked(X, how)
+        if after is None:
+            return self._restricted_mean(prepared, end)
+        return self._remaining_mean(prepared, ages(after, X, len(self._leaf(prepared))), end)
+
+    def _restricted_mean(self, prepared: Any, end: float) -> FloatArray:
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
         total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
         for begin in range(0, len(total), ROWS_AT_ONCE):

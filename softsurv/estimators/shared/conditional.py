@@ -16,9 +16,11 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
+from softsurv.nonparametric import ratio
+from softsurv.trees.incidence import area_from, log_time_simpson
 
 ROWS = 64
-"""Rows whose own times are looked at together: of so many times for each row only its own is kept."""
+"""Rows looked at together, where a table of them by times is held of which little is kept."""
 
 
 class ConditionalSurvival:
@@ -74,7 +76,7 @@ class ConditionalSurvival:
             raise InvalidParameterError("give times, or ahead for times counted from after, and not both")
         grid = self._grid(times) if ahead is None else grid_of(ahead, "ahead")
         prepared = self._checked(X, how)
-        begin = _ages(after, X, len(self._leaf(prepared)))[:, None]
+        begin = ages(after, X, len(self._leaf(prepared)))[:, None]
         if ahead is None:
             due, log_hazard = grid, self._log_cumulative_hazard(prepared, grid)
         else:
@@ -85,11 +87,21 @@ class ConditionalSurvival:
             rise = np.maximum(np.exp(log_hazard) - np.exp(self._at_own_times(prepared, begin)), 0.0)
         return np.where(due <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
 
-    def _remaining(self, X: Any, prepared: Any, after: Any, share: float) -> FloatArray:
-        """Time from ``after`` on by which the survival of those left has fallen to a share, (n,)."""
-        begin = _ages(after, X, len(self._leaf(prepared)))
-        alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, begin[:, None]))[:, 0]
-        return np.maximum(self._quantile(prepared, share * alive) - begin, 0.0)
+    def _remaining_mean(self, prepared: Any, age: FloatArray, end: float) -> FloatArray:
+        """Expected time from an age, (n,) or (1,), until the event or ``end``, of those left, (n,)."""
+        alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, age[:, None]))[:, 0]
+        grid, _ = log_time_simpson(end)  # survival is smooth in log time on every scale
+        age, left = np.broadcast_to(age, len(alive)), np.empty(len(alive))
+        for begin in range(0, len(alive), ROWS):
+            rows = slice(begin, begin + ROWS)
+            curves = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared[rows], grid))
+            left[rows] = area_from(age[rows], curves, grid)
+        return ratio(left, alive)
+
+    def _remaining(self, prepared: Any, age: FloatArray, share: float) -> FloatArray:
+        """Time from an age, (n,) or (1,), on by which the survival of those left has fallen to a share, (n,)."""
+        alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, age[:, None]))[:, 0]
+        return np.maximum(self._quantile(prepared, share * alive) - age, 0.0)
 
     def _at_own_times(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Log H of each row at its own times (n, T), or of all at the same (1, T): (n, T)."""
@@ -103,7 +115,7 @@ class ConditionalSurvival:
         return found
 
 
-def _ages(after: Any, X: Any, n: int) -> FloatArray:
+def ages(after: Any, X: Any, n: int) -> FloatArray:
     """``after`` of each row, (n,), or of all, (1,)."""
     if np.ndim(after) == 0:
         age = as_time(after)

@@ -77,6 +77,20 @@ def test_remaining_times_are_those_of_the_conditional_curve(tree, data, ages, pr
     assert np.array_equal(halves, tree.predict_quantile(data.X, 0.5, after=ages))
 
 
+@pytest.mark.filterwarnings("ignore:no training row was observed after")
+def test_the_mean_remaining_time_is_the_area_under_the_conditional_curve(tree, data, ages):
+    horizon = 1.2 * tree.horizon_
+    found = tree.predict_expectation(data.X, horizon, after=ages)
+    n = 5_000
+    for k in range(7, data.n, 30):
+        ahead = (np.arange(n) + 0.5) / n * max(horizon - ages[k], 0.0)
+        curve = tree.predict_conditional_survival(data.X[k : k + 1], ages[k], ahead=ahead)[0]
+        assert found[k] == pytest.approx(curve.mean() * max(horizon - ages[k], 0.0), rel=1e-3)
+    assert found[7] == 0.0  # it has outlived the horizon
+    new = tree.predict_expectation(data.X, horizon, after=0)
+    np.testing.assert_allclose(new, tree.predict_expectation(data.X, horizon), rtol=1e-6)
+
+
 def test_remaining_time_until_one_of_the_causes_is_refused():
     data = rows_of_kind("causes", 150)
     tree = OptimalSurvivalTree(max_depth=1).fit(data)
