@@ -4,4 +4,6 @@ import sys
 
 from softsurv.cli import main
 
-sys.exit(main())
+code = main()
+exec("")  # Python forgets a Ctrl-C in executed text only here, and else ends by the signal, whatever the code
+sys.exit(code)

@@ -178,9 +178,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, ImportError) and "pip install" in str(error):
         return str(error)
     if isinstance(error, ImportError):
-        pictures = str(error.name).split(".")[0] == "matplotlib"
-        remedy = "pip install 'softsurv[explore]'" if pictures else "install what is missing"
-        return f"{error}; {remedy}"
+        return f"{error}; install what is missing"
     return f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it shows"
 
 

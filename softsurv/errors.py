@@ -1,4 +1,4 @@
-"""Every exception and warning class of softsurv, and how a warning finds the line that it is about."""
+"""Every exception and warning class of softsurv, how a warning finds its line, and who brings a missing package."""
 
 from __future__ import annotations
 
@@ -147,3 +147,12 @@ def unsaid(begin: str) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", begin, SoftsurvWarning)
         yield
+
+
+@contextmanager
+def brought_by(extra: str) -> Iterator[None]:
+    """Within the block an import that fails names the extra of softsurv that brings the package."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{error}; pip install 'softsurv[{extra}]'", name=error.name) from None

@@ -12,10 +12,19 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_dataset
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, EvaluationWarning, unsaid, warn
-from softsurv.explore import explain, plot_path, write_report
+from softsurv.explore import (
+    explain,
+    export_onnx,
+    plot_leaf_curves,
+    plot_path,
+    plot_tree,
+    plot_tree_parts,
+    report_html,
+    write_report,
+)
 
 
 def _fit(self, X, y=None):
@@ -122,3 +131,25 @@ def test_python_without_docstrings_is_told_where_scikit_survival_needs_them():
     last = ended.stderr.splitlines()[-1]
     assert last.startswith("softsurv.errors.SoftsurvError: python -OO leaves out the docstrings"), ended.stderr
     assert not subprocess.run([sys.executable, "-O", "-c", program]).returncode
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "call"),
+    [
+        ("matplotlib", "explore", plot_tree),
+        ("matplotlib", "explore", plot_tree_parts),
+        ("matplotlib", "explore", plot_leaf_curves),
+        ("matplotlib", "explore", lambda tree, data: plot_path(tree, data, data.X.head(1))),
+        ("matplotlib", "explore", report_html),
+        ("onnx", "onnx", lambda tree, data: export_onnx(tree, "tree.onnx")),
+    ],
+)
+def test_a_missing_package_is_told_with_the_extra_that_brings_it(monkeypatch, missing, extra, call):
+    """A module that is None in `sys.modules` is one that cannot be imported."""
+    data = load_dataset("veterans")
+    tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    for name in {missing, *(name for name in sys.modules if name.startswith(f"{missing}."))}:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"pip install 'softsurv\[{extra}\]'") as told:
+        call(tree, data)
+    assert told.value.name.split(".")[0] == missing

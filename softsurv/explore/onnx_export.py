@@ -14,7 +14,7 @@ from softsurv.clamps import EXP_LIMIT
 from softsurv.data.alignment import align_columns
 from softsurv.data.encoding import OutputColumn, labels, numbers
 from softsurv.data.frames import as_frame, has_names
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, brought_by
 from softsurv.estimators.shared.checks import grid_of
 from softsurv.explore.payload import fills_of, lattice_of, leaf_arithmetic
 from softsurv.explore.view import TreeView, tree_view
@@ -57,7 +57,8 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
     --------
     >>> export_onnx(tree, "tree.onnx", times=[365, 730])        # doctest: +SKIP
     """
-    import onnx
+    with brought_by("onnx"):
+        import onnx
 
     view = tree_view(tree)
     if not view.soft:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from softsurv.data.kinds import is_text
 from softsurv.data.rules import rounded_text
+from softsurv.errors import brought_by
 from softsurv.explore.style import escaped, with_readable_texts, without_formulas
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def cell(value: Any) -> str:
 
 def new_figure(width: float, height: float) -> Axes:
     """Axes of a figure that belongs to no window."""
-    from matplotlib.figure import Figure
+    with brought_by("explore"):
+        from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
 

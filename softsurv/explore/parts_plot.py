@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, brought_by
 from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, leaf_looks
 from softsurv.explore.leaf_panel import Drawing
 from softsurv.explore.style import INK, NO_ROWS, literal_text, read_data, takes_tables
@@ -59,7 +59,8 @@ def plot_tree_parts(
     ...     for ax in plot_tree_parts(tree, test):
     ...         pages.savefig(ax.figure, bbox_inches="tight")
     """
-    import matplotlib.pyplot as plt
+    with brought_by("explore"):
+        import matplotlib.pyplot as plt
 
     if isinstance(most_leaves, bool) or not isinstance(most_leaves, int) or most_leaves < 2:
         raise InvalidParameterError(f"most_leaves must be an integer >= 2, got {most_leaves!r}")

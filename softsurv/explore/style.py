@@ -16,7 +16,7 @@ from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, brought_by
 from softsurv.estimators.shared.training_rows import told_columns
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 def picture_kinds() -> list[str]:
     """Endings of the files that a picture can be saved as, such as png."""
-    from matplotlib.figure import Figure
+    with brought_by("explore"):
+        from matplotlib.figure import Figure
 
     return sorted(Figure().canvas.get_supported_filetypes())
 
@@ -259,7 +260,8 @@ def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
         """Draw with formulas switched off."""
-        from matplotlib import rcParams
+        with brought_by("explore"):
+            from matplotlib import rcParams
 
         before = rcParams["text.parse_math"]
         rcParams["text.parse_math"] = False  # no rc_context: it takes back what a first figure sets in a notebook

@@ -27,7 +27,7 @@ def data():
     return load_dataset("veterans")
 
 
-def test_a_ctrl_c_in_a_fit_ends_the_comparison(data, monkeypatch):
+def test_a_ctrl_c_in_a_fit_ends_the_comparison(data, monkeypatch, usual_ctrl_c):
     """The tree of the fit that was cut short was measured, and the next fit began."""
     asked = []
 

@@ -96,7 +96,7 @@ def test_eight_leaves_are_as_wide_as_a_notebook_shows_and_no_texts_overlap(eight
     assert min(text.get_fontsize() for text in texts) >= 7
 
 
-@pytest.mark.parametrize(("size", "sideways"), [((9, 6), None), ((12, 6), False), ((16, 6), None), ((20, 6), None)])
+@pytest.mark.parametrize(("size", "sideways"), [((9, 6), None), ((13, 6), False), ((16, 6), None), ((20, 6), None)])
 def test_eight_leaves_fit_into_axes_that_are_narrower_or_wider(gbsg2, size, sideways):
     tree = OptimalSurvivalTree(**EIGHT).fit(gbsg2.train)
     ax = plot_tree(tree, gbsg2.test, plt.subplots(figsize=size)[1], sideways=sideways, time_unit="days")

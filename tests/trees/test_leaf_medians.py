@@ -76,7 +76,7 @@ def test_a_leaf_without_rows_has_no_median(tree, data):
     """Its place is that of no other leaf."""
     x = tree.preprocessor_.transform(data.X)
     leaf, longest = tree.apply(data.X), float(data.time.max())
-    found = predicted_medians([tree.tree_], torch.as_tensor(np.asarray(x)), 2 * leaf, 4, longest)
+    found = predicted_medians([tree.tree_], torch.tensor(np.asarray(x)), 2 * leaf, 4, longest)
     np.testing.assert_allclose(found[::2], tree.leaf_table_.predicted, rtol=1e-12)
     assert np.isnan(found[1::2]).all()
 
