@@ -182,13 +182,13 @@ class SurvivalTreeBase(
             return self._remaining(prepared, ages(after, X, len(self._leaf(prepared))), 1 - float(probability))
         return self._quantile(self._checked(X, how), 1 - float(probability))
 
-    def predict_median(self, X: Any, **how: Any) -> FloatArray:
+    def predict_median(self, X: Any, *, after: Any = None, **how: Any) -> FloatArray:
         """Median survival time, (n,), in the unit of the training times; ``inf`` where S stays above one half.
 
         The curve of an optimal tree ends with the last training time, ``horizon_``. That of a soft tree goes on: a
-        median beyond it is extrapolated. With ``after=`` it is the remaining time: see :meth:`predict_quantile`.
+        median beyond it is extrapolated. With ``after`` it is the remaining time: see :meth:`predict_quantile`.
         """
-        return self.predict_quantile(X, 0.5, **how)
+        return self.predict_quantile(X, 0.5, after=after, **how)
 
     def predict_expectation(self, X: Any, horizon: float | None = None, *, after: Any = None, **how: Any) -> FloatArray:
         """Expected time until the event or the horizon, whichever is first, (n,): the restricted mean.
