@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from softsurv import __version__
 from softsurv.commands import modules
+from softsurv.commands._output import readable, write_to_nobody
 from softsurv.errors import SoftsurvError
 
 DONE, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -126,8 +127,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        from softsurv.commands._output import write_to_nobody
-
         write_to_nobody()
         return DONE
     except Exception as error:
@@ -189,7 +188,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"softsurv: {text}\n")
+    sys.stderr.write(f"softsurv: {readable(text)}\n")
 
 
 if __name__ == "__main__":

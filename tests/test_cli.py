@@ -127,6 +127,15 @@ def test_a_table_that_the_screen_cannot_show_asks_for_a_file(capsys, monkeypatch
     assert "the screen cannot show '\\xf6' in ascii; write to --out" in capsys.readouterr().err
 
 
+def test_an_error_gives_the_screen_no_orders(tmp_path, capsys):
+    file = tmp_path / "rows.csv"
+    file.write_text("a\x1b[2J,b\u202e\n1,2\n")
+    assert main(["fit", str(file), "--time", "t", "--event", "e"]) == 1
+    err = capsys.readouterr().err
+    assert "a\\u001b[2J" in err
+    assert not {"\x1b", "\u202e"} & set(err)
+
+
 def test_the_parser_knows_every_command_by_its_file():
     folder = Path(sys.modules["softsurv.commands"].__path__[0])
     files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}

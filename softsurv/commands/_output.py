@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
+_UNSEEN = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_WRITTEN = {code: f"\\u{code:04x}" for code in _UNSEEN if chr(code) not in "\t\n"}
+"""What a terminal would obey, such as colours or another order of letters, as Python and JSON write it."""
+
 _OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
 """Names of files that other programs would read as something else than text."""
+
+
+def readable(text: str) -> str:
+    """Text of which a terminal obeys nothing: names of a table or a model may come from anybody."""
+    return text.translate(_WRITTEN)
 
 
 def echo(*lines: str) -> None:
     """Write lines to stdout. Where its reader, such as head, has seen enough, the command goes on in silence."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        for line in lines:  # a name that the screen cannot show must not cost the fit
+        for line in map(readable, lines):  # a name that the screen cannot show must not cost the fit
             sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
