@@ -50,8 +50,8 @@ def echo_json(value: Any) -> None:
     echo(json.dumps(value, indent=1))
 
 
-def output_file(path: str | Path, option: str = "--out") -> Path:
-    """The file that an option names, in a folder that exists: asked before the work is done."""
+def output_file(path: str | Path, option: str = "--out", data: str | None = None) -> Path:
+    """The file that an option names, in a folder that exists and not DATA itself: asked before the work is done."""
     file = Path(path)
     if not file.parent.is_dir():
         raise InvalidParameterError(
@@ -59,16 +59,20 @@ def output_file(path: str | Path, option: str = "--out") -> Path:
         )
     if file.is_dir():
         raise InvalidParameterError(f"{option} must be a file, got the folder {str(path)!r}; add a file name")
+    if data is not None and file.exists() and os.path.exists(data) and os.path.samefile(file, data):
+        raise InvalidParameterError(
+            f"{option} must not be DATA, which would be lost, got {str(path)!r}; choose another"
+        )
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise InvalidParameterError(f"{option} must be writable, got {str(path)!r}; choose another place")
     return file
 
 
-def output_csv(path: str, what: str) -> Path:
+def output_csv(path: str, what: str, data: str) -> Path:
     """The csv file that --out names; ``what`` would be written there."""
     if set(Path(path).suffixes) & _OTHER_FORMATS:
         raise InvalidParameterError(f"--out must be a .csv file, got {path!r}; {what} are written as csv")
-    return output_file(path)
+    return output_file(path, data=data)
 
 
 def output_folder(path: str | Path) -> Path:
