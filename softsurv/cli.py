@@ -157,6 +157,10 @@ def _refuse(parser: argparse.ArgumentParser, command: str | None, unknown: str) 
     parser.error(f"there is no option {name}; {hint}--help lists all")
 
 
+_NO_MEMORY = ("can't allocate memory", "out of memory")
+"""What torch says on the host and on a GPU; it raises no `MemoryError`."""
+
+
 def _sentence(error: Exception) -> str:
     """What went wrong, in one line."""
     return " ".join(_words(error).split())
@@ -170,7 +174,7 @@ def _words(error: Exception) -> str:
         return f"no space left on the disk{place}; free some, what was there before is unharmed"
     if isinstance(error, UnicodeEncodeError):
         return f"the screen cannot show {error.object[error.start : error.end]!a} in {error.encoding}; write to --out"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
         return "not enough memory; use fewer rows or columns, or --memory"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}; check the path"

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from softsurv import __version__, load_model
 from softsurv.cli import build_parser, main
@@ -125,6 +126,13 @@ def test_a_table_that_the_screen_cannot_show_asks_for_a_file(capsys, monkeypatch
     monkeypatch.setattr("softsurv.commands.datasets.run", encode)
     assert main(["datasets"]) == 1
     assert "the screen cannot show '\\xf6' in ascii; write to --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("library", [np, torch])
+def test_too_little_memory_is_said_whichever_library_asked(library, capsys, monkeypatch):
+    monkeypatch.setattr("softsurv.commands.datasets.run", lambda args: library.empty(1 << 50))
+    assert main(["datasets"]) == 1
+    assert capsys.readouterr().err == "softsurv: error: not enough memory; use fewer rows or columns, or --memory\n"
 
 
 def test_an_error_gives_the_screen_no_orders(tmp_path, capsys):
