@@ -89,7 +89,23 @@ def _hears_sigterm() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+@contextmanager
+def _imports_nothing_from_here() -> Iterator[None]:
+    """Keep processes that a command starts, such as joblib's workers, from taking modules out of the working folder.
+
+    Python looks there for what ``-c`` and ``-m`` import, and the folder may be anybody's. The command itself does not.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = before or "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+
+
 @_hears_sigterm()
+@_imports_nothing_from_here()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 

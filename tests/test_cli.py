@@ -128,6 +128,18 @@ def test_a_table_that_the_screen_cannot_show_asks_for_a_file(capsys, monkeypatch
     assert "the screen cannot show '\\xf6' in ascii; write to --out" in capsys.readouterr().err
 
 
+def test_processes_of_a_command_import_nothing_from_the_working_folder(tmp_path, capsys, monkeypatch):
+    """joblib starts its workers by ``python -m``: a threading.py beside somebody's table would run in them."""
+    (tmp_path / "threading.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    command = [sys.executable, "-m", "joblib.externals.loky.backend.resource_tracker"]
+    monkeypatch.setattr("softsurv.commands.datasets.run", lambda args: subprocess.run(command, check=True).returncode)
+    assert main(["datasets"]) == 0
+    assert not (tmp_path / "ran").exists()
+    assert "PYTHONSAFEPATH" not in os.environ
+
+
 @pytest.mark.parametrize("library", [np, torch])
 def test_too_little_memory_is_said_whichever_library_asked(library, capsys, monkeypatch):
     monkeypatch.setattr("softsurv.commands.datasets.run", lambda args: library.empty(1 << 50))
