@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from softsurv import __version__
 from softsurv.commands import modules
+from softsurv.commands._output import readable, write_to_nobody
 from softsurv.errors import SoftsurvError
 
 DONE, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -88,7 +89,23 @@ def _hears_sigterm() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+@contextmanager
+def _imports_nothing_from_here() -> Iterator[None]:
+    """Keep processes that a command starts, such as joblib's workers, from taking modules out of the working folder.
+
+    Python looks there for what ``-c`` and ``-m`` import, and the folder may be anybody's. The command itself does not.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = before or "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+
+
 @_hears_sigterm()
+@_imports_nothing_from_here()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
@@ -126,8 +143,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        from softsurv.commands._output import write_to_nobody
-
         write_to_nobody()
         return DONE
     except Exception as error:
@@ -158,6 +173,10 @@ def _refuse(parser: argparse.ArgumentParser, command: str | None, unknown: str) 
     parser.error(f"there is no option {name}; {hint}--help lists all")
 
 
+_NO_MEMORY = ("can't allocate memory", "out of memory")
+"""What torch says on the host and on a GPU; it raises no `MemoryError`."""
+
+
 def _sentence(error: Exception) -> str:
     """What went wrong, in one line."""
     return " ".join(_words(error).split())
@@ -171,7 +190,7 @@ def _words(error: Exception) -> str:
         return f"no space left on the disk{place}; free some, what was there before is unharmed"
     if isinstance(error, UnicodeEncodeError):
         return f"the screen cannot show {error.object[error.start : error.end]!a} in {error.encoding}; write to --out"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
         return "not enough memory; use fewer rows or columns, or --memory"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}; check the path"
@@ -187,7 +206,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"softsurv: {text}\n")
+    sys.stderr.write(f"softsurv: {readable(text)}\n")
 
 
 if __name__ == "__main__":

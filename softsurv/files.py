@@ -37,7 +37,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new file beside ``path``, which takes the place of ``path`` when the block ends without an error.
 
     Readers see the old file or the new one, never a half. The old file stays after an error, a kill or a full disk.
-    A device or a pipe cannot be replaced and is written to directly. A link keeps pointing to its target.
+    A device or a pipe cannot be replaced and is written to directly. A link keeps pointing to its target, and a file
+    its permissions: what its owner hid stays hidden, also while it is written.
 
     Parameters
     ----------
@@ -56,8 +57,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     part = target.with_name(PART.format(secrets.token_hex(8)))
     try:
         _remove_stale(target.parent)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        if mode is not None:
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL, 0o600))
         yield part
         _flush(part)
+        if mode not in (None, stat.S_IMODE(part.stat().st_mode)):
+            part.chmod(mode)
         part.replace(target)
         _flush(target.parent)
     except OSError as error:

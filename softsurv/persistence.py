@@ -105,8 +105,9 @@ def write_model(path: str | PathLike[str], saved: Saved) -> None:
     content = seal(saved.arrays, json.dumps(_plain(note), allow_nan=False))
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / MODEL, content)
-    for name in (OLD_META, OLD_TENSORS):
-        with suppress(OSError):
+    with suppress(OSError, ModelFileError):
+        _read_pair(folder)  # another program's model.json stays
+        for name in (OLD_META, OLD_TENSORS):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -138,7 +139,7 @@ def read_model(path: str | PathLike[str]) -> Saved:
             None if names is None else [str(name) for name in names],
             None if horizon is None else float(_from_plain(horizon)),
         )
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise incomplete(folder, error) from error
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from softsurv import __version__, load_model
 from softsurv.cli import build_parser, main
@@ -125,6 +126,34 @@ def test_a_table_that_the_screen_cannot_show_asks_for_a_file(capsys, monkeypatch
     monkeypatch.setattr("softsurv.commands.datasets.run", encode)
     assert main(["datasets"]) == 1
     assert "the screen cannot show '\\xf6' in ascii; write to --out" in capsys.readouterr().err
+
+
+def test_processes_of_a_command_import_nothing_from_the_working_folder(tmp_path, capsys, monkeypatch):
+    """joblib starts its workers by ``python -m``: a threading.py beside somebody's table would run in them."""
+    (tmp_path / "threading.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    command = [sys.executable, "-m", "joblib.externals.loky.backend.resource_tracker"]
+    monkeypatch.setattr("softsurv.commands.datasets.run", lambda args: subprocess.run(command, check=True).returncode)
+    assert main(["datasets"]) == 0
+    assert not (tmp_path / "ran").exists()
+    assert "PYTHONSAFEPATH" not in os.environ
+
+
+@pytest.mark.parametrize("library", [np, torch])
+def test_too_little_memory_is_said_whichever_library_asked(library, capsys, monkeypatch):
+    monkeypatch.setattr("softsurv.commands.datasets.run", lambda args: library.empty(1 << 50))
+    assert main(["datasets"]) == 1
+    assert capsys.readouterr().err == "softsurv: error: not enough memory; use fewer rows or columns, or --memory\n"
+
+
+def test_an_error_gives_the_screen_no_orders(tmp_path, capsys):
+    file = tmp_path / "rows.csv"
+    file.write_text("a\x1b[2J,b\u202e\n1,2\n")
+    assert main(["fit", str(file), "--time", "t", "--event", "e"]) == 1
+    err = capsys.readouterr().err
+    assert "a\\u001b[2J" in err
+    assert not {"\x1b", "\u202e"} & set(err)
 
 
 def test_the_parser_knows_every_command_by_its_file():

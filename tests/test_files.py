@@ -49,6 +49,18 @@ def test_a_link_keeps_its_target(tmp_path):
     assert target.read_text() == "new"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_file_keeps_its_permissions_and_is_hidden_while_it_is_written(tmp_path, mode):
+    file = replace_file(tmp_path / "a.txt", "old")
+    file.chmod(mode)
+    with replacing(file) as part:
+        part.write_text("new")
+        meanwhile = part.stat().st_mode & 0o777
+    assert (meanwhile, file.stat().st_mode & 0o777) == (0o600, mode)
+    assert file.read_text() == "new"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such devices")
 def test_a_device_is_written_to():
     replace_file("/dev/null", "gone")

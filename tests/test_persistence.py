@@ -297,6 +297,12 @@ def test_json_that_is_none(folder, note):
         load_model(folder)
 
 
+def test_json_nested_deeper_than_python_calls(folder):
+    edit(folder, state=json.loads("[" * 600 + "]" * 600))
+    with pytest.raises(ModelFileError, match="is incomplete"):
+        load_model(folder)
+
+
 @pytest.mark.parametrize("name", ["tree.leaves", "tree.routing", "spread", "censoring.values"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite(folder, name, value):
@@ -357,6 +363,14 @@ def test_an_old_pair_of_files_is_read_and_replaced(old):
     model.save(old)
     assert [p.name for p in old.iterdir()] == [MODEL]
     assert np.array_equal(load_model(old).predict(X), model.predict(X))
+
+
+def test_files_of_other_programs_stay(tmp_path):
+    for name in (OLD_META, OLD_TENSORS):
+        (tmp_path / name).write_text('{"learner": "of another library"}')
+    fitted(depth=0).save(tmp_path)
+    assert load_model(tmp_path).depth_ == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([MODEL, OLD_META, OLD_TENSORS])
 
 
 def test_an_old_pair_damaged(old):

@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
+_UNSEEN = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_WRITTEN = {code: f"\\u{code:04x}" for code in _UNSEEN if chr(code) not in "\t\n"}
+"""What a terminal would obey, such as colours or another order of letters, as Python and JSON write it."""
+
 _OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
 """Names of files that other programs would read as something else than text."""
+
+
+def readable(text: str) -> str:
+    """Text of which a terminal obeys nothing: names of a table or a model may come from anybody."""
+    return text.translate(_WRITTEN)
 
 
 def echo(*lines: str) -> None:
     """Write lines to stdout. Where its reader, such as head, has seen enough, the command goes on in silence."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        for line in lines:  # a name that the screen cannot show must not cost the fit
+        for line in map(readable, lines):  # a name that the screen cannot show must not cost the fit
             sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -41,8 +50,8 @@ def echo_json(value: Any) -> None:
     echo(json.dumps(value, indent=1))
 
 
-def output_file(path: str | Path, option: str = "--out") -> Path:
-    """The file that an option names, in a folder that exists: asked before the work is done."""
+def output_file(path: str | Path, option: str = "--out", data: str | None = None) -> Path:
+    """The file that an option names, in a folder that exists and not DATA itself: asked before the work is done."""
     file = Path(path)
     if not file.parent.is_dir():
         raise InvalidParameterError(
@@ -50,16 +59,20 @@ def output_file(path: str | Path, option: str = "--out") -> Path:
         )
     if file.is_dir():
         raise InvalidParameterError(f"{option} must be a file, got the folder {str(path)!r}; add a file name")
+    if data is not None and file.exists() and os.path.exists(data) and os.path.samefile(file, data):
+        raise InvalidParameterError(
+            f"{option} must not be DATA, which would be lost, got {str(path)!r}; choose another"
+        )
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise InvalidParameterError(f"{option} must be writable, got {str(path)!r}; choose another place")
     return file
 
 
-def output_csv(path: str, what: str) -> Path:
+def output_csv(path: str, what: str, data: str) -> Path:
     """The csv file that --out names; ``what`` would be written there."""
     if set(Path(path).suffixes) & _OTHER_FORMATS:
         raise InvalidParameterError(f"--out must be a .csv file, got {path!r}; {what} are written as csv")
-    return output_file(path)
+    return output_file(path, data=data)
 
 
 def output_folder(path: str | Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import column_names, event_parts, existing_file
-from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError, warn
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -144,8 +144,19 @@ def _recorded(folder: Path) -> dict[str, Any]:
     from softsurv.run_record import NAME, read_run
 
     if (folder / NAME).is_file():
-        config: dict[str, Any] = read_run(folder)["config"]
-        return config
+        return _checked(read_run(folder)["config"], folder)
     from softsurv.persistence import read_model
 
-    return dict(read_model(folder).state.get("training", {}).get("outcome_columns_", {}))
+    return _checked(dict(read_model(folder).state.get("training", {}).get("outcome_columns_", {})), folder)
+
+
+def _checked(known: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What is recorded of columns; raises where it is no text, or no list of texts."""
+    for name in (*_ROLES, "time_unit", *_LISTS):
+        value = known.get(name)
+        if value is None:
+            continue
+        listed = name in _LISTS and isinstance(value, list)
+        if (name in _LISTS) != listed or not all(isinstance(one, str) for one in (value if listed else [value])):
+            raise ModelFileError(f"{name} in the record of {str(folder)!r} cannot be {value!r}; correct it")
+    return known

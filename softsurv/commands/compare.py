@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     check_outcome(args)
     check_table(args)
     names = _names(args.models, intervals=args.upper is not None)
-    out = None if args.out is None else output_csv(args.out, "measures")
+    out = None if args.out is None else output_csv(args.out, "measures", args.data)
     picture = None if args.plot is None else _picture(args.plot)
     data = read_data(args, training=True)  # before what is slow to load
 

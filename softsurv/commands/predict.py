@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
     _check_ages(args)
-    out = output_csv(args.out, "predictions") if args.out else None
+    out = output_csv(args.out, "predictions", args.data) if args.out else None
     existing_model(args.model)
     args.missing_values = missing_values(args)
     if args.chunk_rows is None or not Path(args.data).is_dir():

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
     if args.stability == 1:
         raise InvalidParameterError("--stability must be 0 or at least 2 samples, got 1; more say more, such as 20")
-    out = output_file(args.out)
+    out = output_file(args.out, data=args.data)
     existing_model(args.model)
     fill_from_model(args)
     check_outcome(args)

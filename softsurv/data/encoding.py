@@ -133,6 +133,14 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     return text[codes]
 
 
+def is_level(values: NDArray[Any], levels: Sequence[str]) -> BoolArray:
+    """Which texts (n,) are one of the levels.
+
+    Not by arrays of numpy's texts: each of these is as long as the longest, and zeros at their ends are lost.
+    """
+    return np.asarray(pd.Index(values, dtype=object).isin(list(levels)))
+
+
 def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object_]:
     """Cells (n,) as text, None where missing; ``dtype`` is that of the column they are from, its own by default."""
     values, dtype = column.astype(object).to_numpy(), column.dtype if dtype is None else dtype

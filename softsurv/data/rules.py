@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.encoding import Source, raw_values
+from softsurv.data.encoding import Source, is_level, raw_values
 
 PLAIN_LEVEL = re.compile(r"\w[\w .:/%-]*")
 """Levels that need no quotes: nothing in them reads as an operator."""
@@ -54,7 +54,7 @@ class Rule:
         gone = np.asarray(pd.isna(values)) if self.missing is not None else np.zeros(len(values), np.bool_)
         if self.asks_missing:
             return gone
-        yes = np.isin(values.astype(str), self.levels) if self.levels else values <= self.threshold
+        yes = is_level(values, self.levels) if self.levels else values <= self.threshold
         return np.where(gone, bool(self.missing), yes) if gone.any() else np.asarray(yes)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.blocks import NumberBlock
-from softsurv.data.encoding import Source
+from softsurv.data.encoding import Source, is_level
 from softsurv.errors import DataWarning, warn
 
 MOST_NAMED = 4
@@ -19,7 +18,7 @@ MOST_NAMED = 4
 
 def warn_of_unseen(labels: NDArray[Any], source: Source, as_if: str) -> None:
     """Warn of levels of one column (N,) that training did not show, and say what they count like."""
-    unseen = ~np.isin(labels.astype(str), source.levels or ()) & ~pd.isna(labels)
+    unseen = ~is_level(labels, source.levels or ()) & ~pd.isna(labels)
     if not unseen.any():
         return
     new = sorted(set(labels[unseen]))

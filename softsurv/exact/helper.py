@@ -59,7 +59,8 @@ class Helper:
     def __enter__(self) -> Helper:
         if not self.names or not may_help():
             return self
-        command = [sys.executable, "-c", START, json.dumps(list(map(str, sys.path))), *reversed(self.names)]
+        # -P: a json.py in the working folder, which may be anybody's, is no module
+        command = [sys.executable, "-P", "-c", START, json.dumps(list(map(str, sys.path))), *reversed(self.names)]
         chosen = str(getattr(config, "CACHE_DIR", ""))  # numba makes its settings at run time
         folder = {"NUMBA_CACHE_DIR": chosen} if chosen else {}
         try:

@@ -12,10 +12,10 @@ const explorer = (model) => {
   const INK = "#1a1a1a", MUTED = "#5f6670", MOVED = "#b3006b";
   const CAUSES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999"];
 
-  /* A mark ends words that are written from the right: the rule behind a name would be shown the other way round. */
+  /* A mark ends words that are written from the right, and stands for characters that turn the order: the rule behind a name would be shown the other way round. */
   const FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc", END = new RegExp(`([${FROM_RIGHT}])(?=\\s*(?:[^${FROM_RIGHT}\\s]|$))`, "g");
   const exactly = (text) => text.replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
-  const escape = (text) => exactly(String(text).replace(END, "$1\u200e"));
+  const escape = (text) => exactly(String(text).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd").replace(END, "$1\u200e"));
   /* A whole number in full, as a rule may part it from the next one; medians and shares need four digits. Empty text is quoted. */
   const number = (v, digits = 6) => (v === null || v === undefined ? "missing" : typeof v !== "number" ? v || '""' : String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))));
   const share = (p) => (p === null ? "" : p > 0.995 ? "> 0.99" : p.toFixed(2));

@@ -215,9 +215,16 @@ FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 END_FROM_RIGHT = re.compile(rf"([{FROM_RIGHT}])(?=\s*(?:[^{FROM_RIGHT}\s\u200e]|$))")
 
 
+TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that nobody sees and that turn round what follows: ``age > 3`` would be read as ``age3 <``."""
+
+
 def in_order(text: str) -> str:
-    """The text with a mark behind words that are written from the right: a browser would turn the rule behind round."""
-    return END_FROM_RIGHT.sub("\\1\u200e", text)
+    """The text in which nothing turns the rule behind a name round in a browser.
+
+    A mark stands behind words that are written from the right, and in the place of characters that turn the order.
+    """
+    return END_FROM_RIGHT.sub("\\1\u200e", TURNING.sub("\ufffd", text))
 
 
 def in_picture(text: str) -> str:

@@ -18,10 +18,14 @@ MIN_KNOT_GAP = 1e-3
 """Least distance of neighbouring knots, in standard deviations of log time, so that tied times do not make a jump."""
 
 
+MAX_KNOTS = 99
+"""Inner knots lie at whole centiles; there are no more of them."""
+
+
 class _RoystonParmar(LinearBaseline):
     def __init__(self, n_knots: int = 2) -> None:
-        if isinstance(n_knots, bool) or not isinstance(n_knots, int) or n_knots < 0:
-            raise InvalidParameterError(f"n_knots must be an integer >= 0, got {n_knots!r}")
+        if isinstance(n_knots, bool) or not isinstance(n_knots, int) or not 0 <= n_knots <= MAX_KNOTS:
+            raise InvalidParameterError(f"n_knots must be an integer from 0 to {MAX_KNOTS}, got {n_knots!r}")
         self.n_knots = n_knots
         self.n_shape = n_knots + 1
         self.n_time_scale = 2 + n_knots + 2

@@ -51,6 +51,15 @@ def test_a_name_that_the_screen_cannot_show_is_written_by_its_codes(monkeypatch)
     assert screen.buffer.getvalue() == b"Gr\\xf6\\xdfe <= 3\n"
 
 
+def test_a_name_gives_the_screen_no_orders(capsys):
+    echo("a\x1b]0;owned\x07\r\u202e <= 3\t\n\x9b2J")
+    echo_json({"a\x7f": "\x1b"})
+    out = capsys.readouterr().out
+    first = "a\\u001b]0;owned\\u0007\\u000d\\u202e <= 3\t\n\\u009b2J\n"
+    assert out.startswith(first)
+    assert json.loads(out.removeprefix(first)) == {"a\x7f": "\x1b"}
+
+
 def test_a_table_has_names_at_the_left_and_numbers_at_the_right():
     assert table([["", "c"], ["a long name", "0.5"], ["b", "-"]]) == [
         "               c",

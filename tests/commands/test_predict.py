@@ -95,6 +95,19 @@ def test_predict_writes_to_the_screen_without_out(trial, model, capsys):
     assert len(lines) == 81
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["predict", "MODEL", "trial.csv"], ["report", "MODEL", "trial.csv"], ["compare", "trial.csv", *OUTCOME]],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_table_is_not_written_over(arguments, trial, model, capsys):
+    before = (trial / "trial.csv").read_bytes()
+    (trial / "link.csv").symlink_to("trial.csv")
+    assert main([model if one == "MODEL" else one for one in arguments] + ["--out", "link.csv"]) == 1
+    assert "--out must not be DATA, which would be lost, got 'link.csv'; choose another" in capsys.readouterr().err
+    assert (trial / "trial.csv").read_bytes() == before
+
+
 def test_a_formula_is_not_passed_through(trial, model):
     ids = ["=1+1", "@a", "-3", "x", "a\r=1", "\r\n=1", "\uff1d1", "\t=1", " =1", " -3"]
     make_table().assign(id=ids * 8).to_csv("ids.csv", index=False, quoting=csv.QUOTE_ALL)

@@ -42,6 +42,17 @@ def test_columns_that_a_packed_table_lacks_need_not_be_left_out(trial, capsys):
     assert "X must be a readable table, got 'broken.csv.gz'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("event", 1), ("drop", True), ("drop", "id"), ("missing_values", [None])]
+)
+def test_a_record_that_names_no_columns_is_refused(option, value, trial, capsys):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    record = json.loads((trial / "a" / "run.json").read_text())
+    (trial / "a" / "run.json").write_text(json.dumps(record | {"config": record["config"] | {option: value}}))
+    assert main(["evaluate", "a", "trial.csv"]) == 1
+    assert f"error: {option} in the record of 'a' cannot be {value!r}; correct it" in capsys.readouterr().err
+
+
 def test_options_beside_a_record_take_precedence(trial):
     assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
     assert main(["fit", "--config", "a", "--depth", "0", "--leaf", "weibull", "--out", "b"]) == 0

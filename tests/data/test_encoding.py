@@ -1,5 +1,6 @@
 """Raw columns as their sources say: numbers and labels in, encoded columns and their units out."""
 
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -13,6 +14,7 @@ from softsurv.data.encoding import (
     OutputColumn,
     Source,
     encoded_column,
+    is_level,
     labels,
     numbers,
     observed_levels,
@@ -32,6 +34,21 @@ def test_an_encoded_value_has_its_units_back():
     encoded = encoded_column(column, raw, {})
     np.testing.assert_allclose(encoded, [0.0, 0.5, np.nan])
     assert [column.to_units(value) for value in encoded[:2]] == [20.0, 45.0]
+
+
+def test_a_level_is_itself_to_its_last_zero():
+    found = is_level(np.array(["a", "a\0", None, "None"], dtype=object), ("a\0", "None"))
+    assert found.tolist() == [False, True, False, True]
+
+
+def test_one_long_text_takes_its_own_memory_and_not_that_of_every_row():
+    texts = np.array(["long" * 25_000, *["short"] * 199], dtype=object)
+    tracemalloc.start()
+    try:
+        assert is_level(texts, ("short",)).sum() == 199
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_levels_and_missing_values_have_indicators():

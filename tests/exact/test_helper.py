@@ -55,6 +55,16 @@ def test_what_this_process_claims_the_helper_does_not_begin(tmp_path, monkeypatc
     assert not any(tmp_path.rglob("*.nbi"))
 
 
+def test_no_module_comes_from_the_working_folder(tmp_path, monkeypatch, two_cores):
+    """Python looks there first for what it is told by ``-c``: a json.py beside somebody's table would run."""
+    (tmp_path / "json.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    with Helper([NONE]) as helper:
+        helper._process.wait(SECONDS)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_the_helper_began_comes_last():
     """No helper is started: what it would tell over the pipe is put in its place."""
     helper = Helper([])

@@ -86,6 +86,17 @@ def test_a_feature_may_be_named_as_the_parts_of_every_object_of_a_browser(in_bro
     np.testing.assert_array_equal(found, tree.apply(X))
 
 
+def test_no_name_turns_the_rule_behind_it_round_in_the_explorer(in_browser):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age\u202e": rng.normal(size=200)}, index=[f"\u2067{k}" for k in range(200)])
+    y = (np.ones(200, bool), rng.exponential(np.exp(X["age\u202e"])) + 0.1)
+    page = explorer(OptimalSurvivalTree(max_depth=1, tune=None).fit(X, y), (X, y)).page
+    script = "return [...document.body.children].map((e) => (e.tagName === 'SCRIPT' ? '' : e.outerHTML)).join('')"
+    shown = in_browser(page, script)
+    assert "age\ufffd &lt;= " in shown
+    assert not {"\u202e", "\u2067"} & set(shown)
+
+
 def test_no_text_of_a_payload_ends_the_script():
     for text in ("</script>", "<!--<script>", "\u2028"):
         page = explorer_page({"name": text})

@@ -16,6 +16,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.explore.style import (
     chance,
     escaped,
+    in_picture,
     in_xml,
     key_beside,
     literal_text,
@@ -109,6 +110,12 @@ def test_what_xml_cannot_hold_is_marked():
     assert in_xml("a\x00b\ud800\n\t") == "a\ufffdb\ufffd\n\t"
     assert escaped('<b>"\x07') == "&lt;b&gt;&quot;\ufffd"
     assert escaped("\u0634\u062f \u0645\u0631 <= 3, \u0645") == "\u0634\u062f \u0645\u0631\u200e &lt;= 3, \u0645\u200e"
+
+
+def test_characters_that_turn_the_order_are_marked():
+    """A browser would show ``age > 3`` as ``age3 <``."""
+    assert escaped("age\u202e > 3\u2067") == "age\ufffd &gt; 3\ufffd"
+    assert in_picture("\u202aage\nsex") == "\ufffdage\nsex"
 
 
 def test_lines_that_begin_with_a_word_from_the_right_are_set_from_the_left_in_pictures():

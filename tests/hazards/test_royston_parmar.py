@@ -38,7 +38,7 @@ def test_tied_times_keep_knots_apart_and_values_finite(times):
 
 @pytest.mark.parametrize("n_knots", [-1, 1.5, "2", True])
 def test_number_of_knots_is_checked(n_knots):
-    with pytest.raises(InvalidParameterError, match="n_knots must be an integer >= 0"):
+    with pytest.raises(InvalidParameterError, match="n_knots must be an integer from 0 to 99"):
         get_family("spline_ph", n_knots=n_knots)
 
 

@@ -41,6 +41,9 @@ PREFERENCES = ("tree", "simplest")
 USUAL_TERMS = 3
 """Most features in a split by default: a reader cannot weigh more in his head."""
 
+MOST_RESTARTS = 10_000
+"""Starts are trained together: more of them take the memory before the first step."""
+
 LEAST_CHOICE_ROWS = 1000
 """Least ``choice_rows``: fewer rows say little about the settings."""
 
@@ -107,6 +110,8 @@ class SoftParameters:
         else:
             check_start(self.init)
         whole("n_restarts", self.n_restarts, 1)
+        if self.n_restarts > MOST_RESTARTS:
+            raise InvalidParameterError(f"n_restarts must be at most {MOST_RESTARTS}, got {self.n_restarts!r}")
         if self.max_iter is not None:
             whole("max_iter", self.max_iter, 1)
         if self.choice_rows not in (None, "auto"):
