@@ -101,7 +101,7 @@ def _imports_nothing_from_here() -> Iterator[None]:
         yield
     finally:
         if before is None:
-            del os.environ["PYTHONSAFEPATH"]
+            os.environ.pop("PYTHONSAFEPATH", None)
 
 
 @_hears_sigterm()
