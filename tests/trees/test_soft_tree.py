@@ -143,7 +143,7 @@ def test_survival_time_is_where_the_curve_crosses_the_level(name, path):
 
 @pytest.mark.parametrize("path", ["hbp", "soft"])
 def test_survival_time_routes_rows_once(path, monkeypatch):
-    """Each of 80 bisections routed all rows: medians of 100,000 rows in 64 leaves took a minute."""
+    """Each of 80 bisections routed all rows: medians of 20,000 rows in 64 leaves took 4.6 s."""
     tree, x = random_tree("weibull", depth=2)
     split, routed = SoftTree._split, []
     monkeypatch.setattr(SoftTree, "_split", lambda self, rows: routed.append(len(rows)) or split(self, rows))
