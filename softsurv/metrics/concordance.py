@@ -242,7 +242,7 @@ def count_pairs(
         above = [those_above(position, position[rows])]
         above += [] if entry_ is None else [those_above(entry_, time_[rows], itself=True)]
         one = np.ones(time_.size, dtype=np.int64) if masses is None else masses
-        lower, equal = count_shifted(*_shifts(time_, rows, risk, times), rows, above, one)
+        lower, equal = count_shifted(*shifts(time_, rows, risk, times), rows, above, one)
     elif isinstance(risk, SharedCurves):
         risk.check(time_.size)
         chunks = _chunks(time_, rows, risk.curves, times, risk.n_curves)
@@ -265,13 +265,14 @@ def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
     return scores
 
 
-def _shifts(
+def shifts(
     time: FloatArray, rows: IntArray, risk: Any, times: ArrayLike | None
 ) -> tuple[FloatArray, IntArray, int, Iterator[tuple[int, FloatArray, IntArray]]]:
     """Offsets (N,), members (N,), number and chunks of the curves; scores are the offsets of one level curve."""
-    if isinstance(risk, ShiftedCurves):
+    if isinstance(risk, ShiftedCurves | SharedCurves):
         risk.check(time.size)
-        return risk.offset, risk.member, risk.n_curves, _chunks(time, rows, risk.curves, times, risk.n_curves)
+        offset = risk.offset if isinstance(risk, ShiftedCurves) else np.zeros(time.size)
+        return offset, risk.member, risk.n_curves, _chunks(time, rows, risk.curves, times, risk.n_curves)
     level = (0, np.zeros((1, 1)), np.zeros(rows.size, dtype=np.int64))
     return _checked_scores(risk, time.size), np.zeros(time.size, dtype=np.int64), 1, iter([level])
 

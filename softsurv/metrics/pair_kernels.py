@@ -31,14 +31,14 @@ def weigh_block(block, column, own, n_missed, n_earlier, mass, lower, equal):
 
 @njit(cache=True, nogil=True)
 def scan_backwards(order, number, curve, place, start, offset, base, column, own, mass):
-    """Mass of the first ``number`` subjects of the order whose value is below that of each event, or equal, each (E,).
+    """Masses of the first ``number`` subjects of the order with values below that of each event, or equal, each (E, R).
 
     A value is the subject's offset plus its curve at the event. Offsets (N,) rise within each curve, those of curve g
-    begin at ``start[g]``; a Fenwick tree over their places adds up the mass of those met so far.
+    begin at ``start[g]``; a Fenwick tree over their places adds up the masses (N, R) of those met so far.
     """
-    tree = np.zeros(offset.size, dtype=mass.dtype)
-    lower = np.zeros(own.size, dtype=mass.dtype)
-    equal = np.zeros(own.size, dtype=mass.dtype)
+    tree = np.zeros_like(mass)
+    lower = np.zeros((own.size, mass.shape[1]), dtype=mass.dtype)
+    equal = np.zeros((own.size, mass.shape[1]), dtype=mass.dtype)
     met = 0
     for e in range(own.size - 1, -1, -1):
         while met < number[e]:
@@ -46,17 +46,18 @@ def scan_backwards(order, number, curve, place, start, offset, base, column, own
             first, last = start[curve[subject]], start[curve[subject] + 1]
             node = place[subject] - first + 1
             while node <= last - first:
-                tree[first + node - 1] += mass[subject]
+                for r in range(mass.shape[1]):
+                    tree[first + node - 1, r] += mass[subject, r]
                 node += node & -node
             met += 1
         for g in range(base.shape[0]):
             first, last, rise = start[g], start[g + 1], base[g, column[e]]
             begin = _first_place(offset, first, last, rise, own[e], False)
             end = _first_place(offset, begin, last, rise, own[e], True)
-            below = _mass_before(tree, first, begin)
-            lower[e] += below
+            _add_mass_before(tree, first, begin, 1, lower[e])
             if end > begin:
-                equal[e] += _mass_before(tree, first, end) - below
+                _add_mass_before(tree, first, end, 1, equal[e])
+                _add_mass_before(tree, first, begin, -1, equal[e])
     return lower, equal
 
 
@@ -74,11 +75,45 @@ def _first_place(offset, low, high, rise, value, beyond):
 
 
 @njit(cache=True, nogil=True)
-def _mass_before(tree, first, place):
-    """Mass at the places from the first of a curve to before the given one."""
-    total = tree[0] * 0
+def _add_mass_before(tree, first, place, sign, total):
+    """Add to the total (R,) the masses at the places from the first of a curve to before the given one."""
     node = place - first
     while node > 0:
-        total += tree[first + node - 1]
+        for r in range(total.size):
+            total[r] += sign * tree[first + node - 1, r]
         node -= node & -node
-    return total
+
+
+@njit(cache=True, nogil=True)
+def win_by_rank(order, rises, case, control, mass):
+    """Mass of pairs of a case and a control of lower risk, those of equal risk counting half, and of all, each (R,).
+
+    ``order`` (N,) holds the subjects by rising risk, ``rises`` (N,) whether the risk of a place is above that of the
+    place before. ``case`` (N,) are the weights of cases, 0 for others; ``mass`` (N, R) is that of each subject.
+    """
+    below, won, cases = np.zeros(mass.shape[1]), np.zeros(mass.shape[1]), np.zeros(mass.shape[1])
+    first = 0
+    while first < order.size:
+        last = first + 1
+        while last < order.size and not rises[last]:
+            last += 1
+        equal = order[first:last]
+        _add_half(equal, control, mass, below)  # as if half of them were below the cases of equal risk
+        for subject in equal:
+            if case[subject] > 0.0:
+                for r in range(won.size):
+                    own = case[subject] * mass[subject, r]
+                    won[r] += own * below[r]
+                    cases[r] += own
+        _add_half(equal, control, mass, below)
+        first = last
+    return won, cases * below
+
+
+@njit(cache=True, nogil=True)
+def _add_half(subjects, control, mass, total):
+    """Add to the total (R,) half the mass of the controls among some subjects."""
+    for subject in subjects:
+        if control[subject]:
+            for r in range(total.size):
+                total[r] += 0.5 * mass[subject, r]

@@ -52,9 +52,9 @@ def count_shifted(
     above: list[tuple[NDArray[Any], NDArray[Any]]],
     mass: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Later subjects, or their mass, with lower and with equal risk at every event's time, each (E,).
+    """Later subjects, or their mass, with lower and with equal risk at every event's time, each (E,) or (E, R).
 
-    The cost is O((N + G E) log N) for G curves.
+    The cost is O((N + G E) log N) for G curves, and for each of R masses.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def count_shifted(
     above : list of (order (N,), number (E,))
         Subjects so that those compared with an event are the first in ``order``, and how many these are, which grows
         from the last event to the first. The counts of a second pair are taken off.
-    mass : ndarray (N,)
-        Of each subject: ones, whole numbers where subjects are counted.
+    mass : ndarray (N,) or (N, R)
+        Of each subject: ones, whole numbers where subjects are counted; or several, each counted by itself.
     """
     from softsurv.metrics.pair_kernels import scan_backwards  # numba comes with it
 
@@ -83,11 +83,12 @@ def count_shifted(
         width += block.shape[1]
     base, column = np.concatenate(blocks, axis=1), np.concatenate(columns)
     own = offset[rows] + base[member[rows], column]
-    at = np.ascontiguousarray(member), place, start, offset[kept], base, column, own, mass
+    at = np.ascontiguousarray(member), place, start, offset[kept], base, column, own, mass.reshape(len(mass), -1)
     (lower, equal), *missed = (scan_backwards(order, number, *at) for order, number in above)
     for less, same in missed:
         lower, equal = lower - less, equal - same
-    return lower, equal
+    shape = (rows.size, *mass.shape[1:])
+    return lower.reshape(shape), equal.reshape(shape)
 
 
 def those_above(values: NDArray[Any], limits: NDArray[Any], itself: bool = False) -> tuple[IntArray, IntArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -184,11 +184,11 @@ class SoftTree(nn.Module):
         ``level`` is one for all rows, (), or that of each, (N,).
         """
         low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
-        effects = self.effects_in_leaves(x)
-        reached = self._survival_at(x, effects, high, path) <= level
+        survival = self._survival_of(x, path)
+        reached = survival(high) <= level
         for _ in range(steps):
             middle = 0.5 * (low + high)
-            over = self._survival_at(x, effects, middle, path) > level
+            over = survival(middle) > level
             low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return torch.where(reached, high.exp(), torch.inf)
 
@@ -258,12 +258,19 @@ class SoftTree(nn.Module):
         features = self.family.time_features(log_time, self.time_scale)
         return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)
 
-    def _survival_at(self, x: Tensor, effects: Tensor, log_time: Tensor, path: str) -> Tensor:
-        """S at one time for each row: log_time (M, N) to (M, N)."""
-        survival = torch.exp(-self.hazard_in_leaves(effects, log_time))
-        if path == "hbp":
-            return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
-        return (self.leaf_probability(x).mT * survival).sum(1)
+    def _survival_of(self, x: Tensor, path: str) -> Callable[[Tensor], Tensor]:
+        """S of rows that are routed once, as a function of one time for each: log times (M, N) to (M, N)."""
+        effects = self.effects_in_leaves(x)
+        if path != "hbp":
+            probability = self.leaf_probability(x).mT
+            return lambda log_time: (probability * torch.exp(-self.hazard_in_leaves(effects, log_time))).sum(1)
+        leaf = self.apply_leaf(x)[:, None]
+
+        def in_own_leaf(log_time: Tensor) -> Tensor:
+            z = (effects + self._baseline_at(log_time)[0]).gather(1, leaf)[:, 0]
+            return torch.exp(-self.family.link.cumulative_hazard(z)[0])
+
+        return in_own_leaf
 
     def baseline(self, times: Tensor) -> Tensor:
         """What every leaf's linear predictor gains by each time, (M, L, T); times (T,) > 0."""

@@ -99,6 +99,24 @@ def test_samples_are_those_of_repeated_subjects(several):
     np.testing.assert_allclose(sure, np.quantile(values, [0.05, 0.95]), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
+@pytest.mark.parametrize("tree", [OptimalSurvivalTree(max_depth=1), SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0)])
+def test_late_rows_are_no_table_of_rows_and_events(tree, monkeypatch):
+    """The curves of 100,000 rows at all their events would take 48 GB."""
+    data = rows_at_risk(300, several=False)
+    fitted = tree.fit(data)
+    asked, curves = [], type(fitted)._log_cumulative_hazard
+
+    def note(self, prepared, times):
+        asked.append(len(times))
+        return curves(self, prepared, times)
+
+    expected = bootstrap_quality(fitted, data, n_boot=20)["value"]
+    monkeypatch.setattr(type(fitted), "_log_cumulative_hazard", note)
+    assert bootstrap_quality(fitted, data, n_boot=20)["value"].equals(expected)
+    assert max(asked, default=0) <= 100 < data.event.sum()
+
+
 def test_same_seed_same_interval(gbsg2):
     one, other = (bootstrap_quality(gbsg2.tree, gbsg2.test, 20, seed=5) for _ in range(2))
     assert one.equals(other)

@@ -141,6 +141,17 @@ def test_survival_time_is_where_the_curve_crosses_the_level(name, path):
                 assert float(here) == pytest.approx(level, abs=1e-5)
 
 
+@pytest.mark.parametrize("path", ["hbp", "soft"])
+def test_survival_time_routes_rows_once(path, monkeypatch):
+    """Each of 80 bisections routed all rows: medians of 20,000 rows in 64 leaves took 4.6 s."""
+    tree, x = random_tree("weibull", depth=2)
+    split, routed = SoftTree._split, []
+    monkeypatch.setattr(SoftTree, "_split", lambda self, rows: routed.append(len(rows)) or split(self, rows))
+    with torch.no_grad():
+        tree.survival_time(x, 0.5, path=path)
+    assert routed == [len(x)]
+
+
 def test_survival_time_is_infinite_where_the_curve_stays_above():
     tree, x = random_tree("gompertz", depth=0)
     with torch.no_grad():

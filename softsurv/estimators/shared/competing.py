@@ -242,8 +242,10 @@ class CompetingRisks:
         subject, begin, end = subject[order], begin[order], end[order]
         lattice = self._hazard_grid(float(max(grid.max(), begin.max())))
         found = np.empty((int(subject[-1]) + 1, len(grid)))
-        for some in self._chunks(len(found), len(lattice) + len(grid)):
-            mine = np.flatnonzero((subject >= some.start) & (subject < some.stop))
+        width, cells = len(lattice) + len(grid), CELLS / max(len(self.cause_names_), 1)
+        starts = (np.sqrt(width**2 + 4 * cells) - width) / 2  # rows at once: each may add its start to the times
+        for some in self._chunks(len(found), int((width + starts) * len(subject) / len(found)) + 1):
+            mine = np.arange(*np.searchsorted(subject, [some.start, some.stop]))
             own = np.unique(np.concatenate([lattice, grid, begin[mine], [0.0]]))
             hazards = np.minimum(self._cause_hazards(prepared[mine], own), LARGEST_HAZARD)
             before = np.append(0.0, own[:-1])  # the first step is that at time 0: who begins there is at risk at it
