@@ -211,6 +211,32 @@ def test_what_each_tree_costs_is_told_as_it_was_measured():
         assert cells == [f"{concordance:.3f}"[1:], f"{brier:.3f}"[1:], f"{seconds:.{digits}f}"], row[0]
 
 
+def test_near_optimal_trees_are_told_as_they_were_counted():
+    table, page = text_of("scripts/tables/rashomon.md"), text_of("docs/benchmarks.md")
+    ended, cases = re.search(r"treefarms ended in (\d+) of (\d+) cases", table).groups()
+    assert re.search(rf"ended in {ended} of {cases}\s+cases", page)
+    count, seconds = re.search(
+        r"framingham \| 4699 \| 7 \| 3 \| 0.02 \| (\d+),.*\| (\S+) \|$", table, re.MULTILINE
+    ).groups()
+    assert f"{count} million of depth 3 on Framingham, counted in {float(seconds):.1f} s" in page
+
+
+def test_what_routed_values_cost_is_told_as_it_was_measured():
+    _, *sets = rows_of(text_of("scripts/tables/missing.md").split("## Each set")[1])
+    ((*_, seconds),) = [row for row in sets if (row[0], row[3]) == ("smarto", "depth 3")]
+    imputed, routed = seconds.split(" / ")
+    assert f"took {routed} s in the place of {imputed} s" in text_of("docs/missing_values.md")
+
+
+def test_splits_of_noise_are_told_as_they_were_counted():
+    found = {row[0]: [] for row in rows_of(text_of("scripts/tables/noise.md"))}
+    for ratio, rows, _, optimal, *_ in rows_of(text_of("scripts/tables/noise.md")):
+        found[ratio] += [optimal.split()[0]] if rows == "1000" else []
+    answer = re.sub(r"\s+", " ", text_of("docs/questions.md").split("## How many events do I need?")[1])
+    for ratio in ("1.0", "2.0"):
+        assert "{}, {}, {} and {}".format(*found[ratio]) in answer
+
+
 def test_the_readme_can_be_read_in_two_minutes():
     """But for its code and its literature; a tenth of it is the commands of a table."""
     prose = re.sub(r"^```.*?^```$", "", text_of("README.md").split("## Papers")[0], flags=re.MULTILINE | re.DOTALL)

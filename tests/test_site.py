@@ -201,3 +201,9 @@ def test_the_settings_name_no_other_host():
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "//" not in settings
     assert "font: false" in settings  # or the theme asks for its fonts
+
+
+def test_the_colours_follow_the_system():
+    """The theme remembers an entry; the first one asks the system each time, the others hold for good."""
+    media = re.findall(r'media: "(.*)"', (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert media[0] == "(prefers-color-scheme)"

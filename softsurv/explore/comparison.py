@@ -166,8 +166,8 @@ def compare(
     warn_of_ignored(rows.event, rows.upper)
     named = _named(models, rows)
     whole("seed", seed, 0)
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
-        raise InvalidParameterError(f"n_repeats must be an integer >= 1, got {n_repeats!r}")
+    whole("n_folds", n_folds, 2)
+    whole("n_repeats", n_repeats, 1)
     options = {} if times is None else {"times": times}
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
     found = []

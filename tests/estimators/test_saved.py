@@ -1,5 +1,7 @@
 """Estimators to files and back: what is written of arguments and training, and what a file may not name."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from oracles.simulated import simulate
@@ -83,3 +85,13 @@ def test_a_state_that_lacks_a_part_is_a_damaged_file(stump, tmp_path):
     write_model(tmp_path / "model", saved)
     with pytest.raises(ModelFileError):
         load_model(tmp_path / "model")
+
+
+def test_threads_may_share_a_loaded_model(data, stump, tmp_path):
+    soft = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1, l2=0.3, shrinkage=10.0).fit(data)
+    for name, tree in {"soft": soft, "optimal": stump}.items():
+        tree.save(tmp_path / name)
+        again = load_model(tmp_path / name)
+        with ThreadPoolExecutor(4) as pool:
+            rows = list(pool.map(lambda row, again=again: again.predict_median(data.X[row : row + 1]), range(data.n)))
+        np.testing.assert_allclose(np.concatenate(rows), tree.predict_median(data.X))

@@ -127,6 +127,12 @@ def test_what_is_no_model_is_refused(models, words, data):
         compare(models, data)
 
 
+@pytest.mark.parametrize(("name", "least"), [("n_folds", 2), ("n_repeats", 1)])
+def test_a_number_that_is_too_small_is_refused_by_its_name(name, least, data):
+    with pytest.raises(InvalidParameterError, match=f"{name} must be an integer >= {least}, got {least - 1}"):
+        compare("cox", data, **{name: least - 1})
+
+
 def test_a_model_that_fails_is_named(data):
     with pytest.raises(SoftsurvError, match="'KaplanMeierFitter' failed on fold 0"):
         compare([lifelines.KaplanMeierFitter()], data)

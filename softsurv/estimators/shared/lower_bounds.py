@@ -17,6 +17,7 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.column_names import reader_columns
+from softsurv.estimators.shared.checks import whole
 from softsurv.metrics.conformal import followed_weight, lower_cutoff
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
@@ -190,6 +191,7 @@ class LowerBounds:
         """Models with the rows that each of them scores."""
         if n_folds is None:
             return [(self, np.arange(data.n))]
+        whole("n_folds", n_folds, 2)
         return [(clone(self).fit(data.take(train)), test) for train, test in data.folds(n_folds)]
 
     def _time_at(self, X: pd.DataFrame, level: float) -> FloatArray:

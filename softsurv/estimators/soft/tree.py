@@ -103,10 +103,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
         not named has the weight 0. Or the one cause of interest. By default all weigh the same. The leaves hold every
         cause in any case.
     choice_rows : int, None or "auto"
-        Most rows on which settings are compared. Of a table that is larger by more than a quarter a sample of about so
-        many is taken, with the share of events of the table, or a larger one where events are rarer than one in five;
-        the tree of the best setting is trained on all rows. "auto": 20,000, or 600,000 over the number of encoded
-        features, but at least 5,000. None: settings are compared on all rows.
+        Most rows on which settings are compared, at least 1,000. Of a table that is larger by more than a quarter a
+        sample of about so many is taken, with the share of events of the table, or a larger one where events are rarer
+        than one in five; the tree of the best setting is trained on all rows. "auto": 20,000, or 600,000 over the
+        number of encoded features, but at least 5,000. None: settings are compared on all rows.
 
     Attributes
     ----------

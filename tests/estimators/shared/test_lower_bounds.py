@@ -124,5 +124,7 @@ def test_what_the_promise_does_not_cover_is_refused(fitted):
             tree.calibrate(X, seen(*times), **{name: column})
     with pytest.raises(InvalidParameterError, match="coverage must be between 0 and 1, got 90"):
         tree.calibrate(X, seen(*times), coverage=90)
+    with pytest.raises(InvalidParameterError, match="n_folds must be an integer >= 2, got 1"):
+        tree.calibrate(X, seen(*times), n_folds=1)
     with pytest.warns(DataWarning, match=r"too few followed rows for a bound above 0 in leaf 0"):
         tree.calibrate(X[:8], (seen(*times)[0][:8], seen(*times)[1][:8]))
