@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.integrate import cumulative_simpson
 
 from softsurv.arrays import FloatArray
 
@@ -23,6 +22,9 @@ POINTS_PER_DECADE, DECADES_BELOW = 200, 6
 
 LARGEST_HAZARD = 1e300
 """Stands for an infinite hazard, so that differences and shares stay numbers; exp(-1e300) is 0."""
+
+LARGEST_LOG_HAZARD = 700.0
+"""Log H beyond which nobody is left; its exponential can be held, as an infinite one cannot be drawn through."""
 
 
 def log_lattice(horizon: float, last: float) -> FloatArray:
@@ -88,26 +90,39 @@ def log_time_simpson(end: float) -> tuple[FloatArray, FloatArray]:
     return grid, width
 
 
-def area_from(begin: FloatArray, curves: FloatArray, grid: FloatArray) -> FloatArray:
-    """Area under each curve from a time of its own to the end of the grid, (n,); 0 from there on.
+def area_from(begin: FloatArray, now: FloatArray, log_hazards: FloatArray, grid: FloatArray) -> FloatArray:
+    """Area under the survival of those left at a time of each curve's own, to the end of the grid, (n,); 0 from there.
 
-    Simpson's rule in log time up to the points of the grid, a cubic between them.
+    Simpson's rule in the log of the time since then: those who are left may all go within one step of the grid.
 
     Parameters
     ----------
     begin : ndarray (n,)
-    curves : ndarray (n, G)
-        Survival at the grid; 1 before it.
+    now : ndarray (n,)
+        Log H at these times; 0 is the area where H is infinite.
+    log_hazards : ndarray (n, G)
+        Log H at the grid.
     grid : ndarray (G,)
-        Equally spaced in log time, as :func:`log_time_simpson` makes it.
+        As :func:`log_time_simpson` makes it.
     """
-    step = np.log(grid[-1] / grid[0]) / (len(grid) - 1)
-    slope = curves * grid * step  # of the area, for each step
-    area = cumulative_simpson(slope, initial=0.0)
+    since, width = log_time_simpson(1.0)
+    span = np.maximum(grid[-1] - begin, 0.0)[:, None]
+    then = np.exp(_between(begin[:, None] + span * since, log_hazards, grid))
+    with np.errstate(over="ignore"):
+        rise = np.maximum(then - np.exp(now)[:, None], 0.0)
+    return np.where(now < LARGEST_LOG_HAZARD, span[:, 0] * (since[0] + np.exp(-rise) @ width), 0.0)
+
+
+def _between(times: FloatArray, values: FloatArray, grid: FloatArray) -> FloatArray:
+    """Rising values (n, G) at times of each row (n, T): cubics in log time through four points of the grid."""
+    values = np.clip(values, -LARGEST_LOG_HAZARD, LARGEST_LOG_HAZARD)
+    step, last = np.log(grid[-1] / grid[0]) / (len(grid) - 1), len(grid) - 1
     with np.errstate(divide="ignore"):
-        place = np.clip(np.log(begin / grid[0]) / step, 0.0, len(grid) - 1.0)
-    k = np.minimum(place.astype(np.int64), len(grid) - 2)
-    u, rows = place - k, np.arange(len(begin))
-    rise, first, last = area[rows, k + 1] - area[rows, k], slope[rows, k], slope[rows, k + 1]
-    passed = area[rows, k] + u * (first + u * (3 * rise - 2 * first - last + u * (first + last - 2 * rise)))
-    return area[:, -1] - passed + np.maximum(grid[0] - begin, 0.0)
+        place = np.clip(np.log(times / grid[0]) / step, 0.0, last)
+    cell = np.minimum(place.astype(np.int64), last - 1)
+    k = np.clip(cell, 1, last - 2)
+    u = place - k
+    inner, outer = (u - 1) * (u - 2), (u + 1) * u
+    weights = {-1: -u * inner / 6, 0: (u + 1) * inner / 2, 1: -outer * (u - 2) / 2, 2: outer * (u - 1) / 6}
+    found = sum(weight * np.take_along_axis(values, k + j, 1) for j, weight in weights.items())
+    return np.clip(found, np.take_along_axis(values, cell, 1), np.take_along_axis(values, cell + 1, 1))

@@ -16,7 +16,6 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.nonparametric import ratio
 from softsurv.trees.incidence import area_from, log_time_simpson
 
 ROWS = 64
@@ -89,14 +88,13 @@ class ConditionalSurvival:
 
     def _remaining_mean(self, prepared: Any, age: FloatArray, end: float) -> FloatArray:
         """Expected time from an age, (n,) or (1,), until the event or ``end``, of those left, (n,)."""
-        alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, age[:, None]))[:, 0]
+        now = self._at_own_times(prepared, age[:, None])[:, 0]
         grid, _ = log_time_simpson(end)  # survival is smooth in log time on every scale
-        age, left = np.broadcast_to(age, len(alive)), np.empty(len(alive))
-        for begin in range(0, len(alive), ROWS):
+        age, found = np.broadcast_to(age, len(now)), np.empty(len(now))
+        for begin in range(0, len(now), ROWS):
             rows = slice(begin, begin + ROWS)
-            curves = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared[rows], grid))
-            left[rows] = area_from(age[rows], curves, grid)
-        return ratio(left, alive)
+            found[rows] = area_from(age[rows], now[rows], self._log_cumulative_hazard(prepared[rows], grid), grid)
+        return found
 
     def _remaining(self, prepared: Any, age: FloatArray, share: float) -> FloatArray:
         """Time from an age, (n,) or (1,), on by which the survival of those left has fallen to a share, (n,)."""

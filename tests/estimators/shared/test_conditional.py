@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles.spells import rows_of_kind
+from scipy.special import gamma, gammaincc
 
 from softsurv import OptimalModelTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
@@ -89,6 +90,22 @@ def test_the_mean_remaining_time_is_the_area_under_the_conditional_curve(tree, d
     assert found[7] == 0.0  # it has outlived the horizon
     new = tree.predict_expectation(data.X, horizon, after=0)
     np.testing.assert_allclose(new, tree.predict_expectation(data.X, horizon), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:no training row was observed after")
+def test_the_mean_remaining_time_of_the_oldest_is_that_of_a_weibull_curve():
+    """Nearly nobody of their training gets so old: shares of 1e-9 to 1e-100 survive."""
+    rng = np.random.default_rng(0)
+    X, time = pd.DataFrame({"x": rng.normal(size=200)}), 10 * rng.weibull(5.0, 200)
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0, shrinkage=1.0).fit(X, pd.DataFrame({"t": time, "e": True}))
+    H = -np.log(tree.predict_survival_function(X[:1], times=[5.0, 10.0])[0])
+    shape = np.log2(H[1] / H[0])
+    passed = np.array([0.5, 5.0, 20.0, 80.0, 230.0])  # H at each age
+    scale = 10.0 / H[1] ** (1 / shape)
+    expected = scale * gamma(1 + 1 / shape) * gammaincc(1 / shape, passed) * np.exp(passed)
+    rows = X.iloc[np.zeros(len(passed), dtype=int)]
+    found = tree.predict_expectation(rows, 1e3, after=scale * passed ** (1 / shape))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_remaining_time_until_one_of_the_causes_is_refused():
