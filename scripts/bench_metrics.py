@@ -19,6 +19,7 @@ import numpy as np
 from sksurv.metrics import concordance_index_censored
 
 from softsurv import metrics
+from softsurv.metrics.shifted_curves import ShiftedCurves
 from softsurv.nonparametric import censoring_survival
 
 
@@ -29,22 +30,29 @@ class Fold:
         rng = np.random.default_rng(seed)
         self.risk = rng.normal(size=n)
         self.leaf = rng.integers(0, 8, n)
-        self.shape = np.linspace(0.5, 2.0, 8)[self.leaf]
+        self.leaf_shapes = np.linspace(0.5, 2.0, 8)
+        self.shape = self.leaf_shapes[self.leaf]
         event_time = rng.weibull(self.shape) * np.exp(-self.risk)
         censoring_time = rng.exponential(1.5, n)
         self.time = np.minimum(event_time, censoring_time)
         self.event = event_time <= censoring_time
         self.censoring = censoring_survival(self.time, self.event)
         self.offset = self.shape * self.risk
-        self.leaf_shape = np.linspace(0.5, 2.0, 8)
+        self.weight = rng.uniform(0.5, 2.0, n)
 
     def smooth(self, times: np.ndarray) -> np.ndarray:
         """Log cumulative hazard with an own curve for every subject, (N, T)."""
         return self.offset[:, None] + self.shape[:, None] * np.log(times)[None, :]
 
+    def of_a_soft_tree(self) -> ShiftedCurves:
+        """The same, told that subjects of a leaf keep their order."""
+        return ShiftedCurves(
+            self.leaf, lambda times: self.leaf_shapes[:, None] * np.log(times), 8, self.offset, self.smooth
+        )
+
     def leafwise(self, times: np.ndarray) -> np.ndarray:
         """Log cumulative hazard with one curve per leaf, (N, T)."""
-        return (self.leaf_shape[:, None] * np.log(times)[None, :])[self.leaf]
+        return (self.leaf_shapes[:, None] * np.log(times)[None, :])[self.leaf]
 
     def grid(self) -> np.ndarray:
         """A hundred times inside the fold, (T,)."""
@@ -60,6 +68,9 @@ CASES = {
     "harrell_c, constant risk": lambda f: metrics.harrell_c(f.time, f.event, f.risk),
     "scikit-survival, constant risk": lambda f: concordance_index_censored(f.event, f.time, f.risk)[0],
     "harrell_c, smooth curves": lambda f: metrics.harrell_c(f.time, f.event, f.smooth),
+    "harrell_c, smooth curves of a soft tree": lambda f: metrics.harrell_c(f.time, f.event, f.of_a_soft_tree()),
+    "harrell_c, constant risk, weighted": lambda f: metrics.harrell_c(f.time, f.event, f.risk, weight=f.weight),
+    "harrell_c, constant risk, late entry": lambda f: metrics.harrell_c(f.time, f.event, f.risk, entry=f.time / 3),
     "harrell_c, leaf curves": lambda f: metrics.harrell_c(f.time, f.event, f.leafwise),
     "harrell_c, smooth curves on 100 times": lambda f: metrics.harrell_c(f.time, f.event, f.smooth, times=f.grid()),
     "cumulative_dynamic_auc, 100 times": lambda f: metrics.cumulative_dynamic_auc(
