@@ -81,7 +81,7 @@ def test_inner_budget_takes_the_interrupt_and_gives_the_outer_one_back():
         assert outer.exhausted
 
 
-def test_no_fit_of_many_takes_the_interrupt():
+def test_no_fit_of_many_takes_the_interrupt(usual_ctrl_c):
     """Its tree would be measured as if the fit were whole."""
     with many_fits(), StopSignal(), pytest.raises(KeyboardInterrupt):
         interrupt()
