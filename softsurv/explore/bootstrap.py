@@ -27,7 +27,7 @@ from softsurv.metrics.evaluate import MEASURES, evaluate_with_censoring
 from softsurv.metrics.histories import ends_at_risk
 from softsurv.metrics.ranges import column_parts, evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.metrics.sampled import sampled_auc, sampled_concordances
-from softsurv.metrics.shared_curves import CurvesInCommon
+from softsurv.metrics.shared_curves import SharedCurves
 from softsurv.metrics.shifted_curves import ShiftedCurves
 from softsurv.nonparametric import StepFunction, ipcw_weights
 
@@ -121,9 +121,15 @@ def _of_late_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) ->
     known, curves = tree._outcome(data), tree._log_hazard_of(tree._prepare(data.X))
     span = evaluation_range(known["time"], known["event"], tree.censoring_, None, 100)
     steps = span.times
-    if not isinstance(curves, CurvesInCommon):  # concordance asks for a curve at each event
+    if not isinstance(curves, SharedCurves | ShiftedCurves):  # concordance asks for a curve at each event
         steps = np.unique(np.concatenate([known["time"][known["event"]], steps]))
     values = np.asarray(curves(steps))  # (N, T) once for all samples
+
+    def known_at(times: FloatArray) -> FloatArray:
+        return np.asarray(values[:, np.searchsorted(steps, times)])
+
+    if isinstance(curves, ShiftedCurves):
+        curves = replace(curves, log_cumulative_hazard=known_at)
     found = np.full((len(MEASURES), len(counts)), np.nan)
     for number, count in enumerate(counts):
         rows = count > 0
@@ -132,15 +138,7 @@ def _of_late_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) ->
         def log_hazard(times: FloatArray, rows: BoolArray = rows) -> FloatArray:
             return np.asarray(values[np.ix_(rows, np.searchsorted(steps, times))])
 
-        risk: Any = log_hazard
-        if isinstance(curves, CurvesInCommon):
-            own = (
-                {"offset": curves.offset[rows], "log_cumulative_hazard": log_hazard}
-                if isinstance(curves, ShiftedCurves)
-                else {}
-            )
-            risk = replace(curves, member=curves.member[rows], **own)
-
+        risk = curves.take(rows) if isinstance(curves, SharedCurves | ShiftedCurves) else log_hazard
         with warnings.catch_warnings(), contextlib.suppress(NoComparablePairsError, InvalidTimesError):
             warnings.simplefilter("ignore")  # of times that a sample does not reach
             result = evaluate_with_censoring(

@@ -17,8 +17,8 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_nan, refuse_unknown_censoring
-from softsurv.metrics.shared_curves import SharedCurves, count_shared, sum_above
-from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, those_above
+from softsurv.metrics.shared_curves import SharedCurves
+from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, mass_compared, those_above
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
@@ -225,28 +225,17 @@ def count_pairs(
     if entry_ is not None:
         n_missed = np.searchsorted(time_[rows], entry_, side="right")
     masses, own = (None, np.ones(rows.size)) if weight is None else (mass, mass[rows])
-
-    def later(who: IntArray | slice, here: slice) -> IntArray | FloatArray:
-        """How many of some subjects, or how much of their mass, are compared with each of some events."""
-        events, part = rows[here], None if masses is None else masses[who]
-        found = sum_above(position[who], position[events], part)
-        return found if entry_ is None else found - sum_above(entry_[who], time_[events], part, itself=True)
-
-    comparable = later(slice(None), slice(None))
+    above = [those_above(position, position[rows])]
+    above += [] if entry_ is None else [those_above(entry_, time_[rows], itself=True)]
+    each = np.ones(time_.size, dtype=np.int64) if masses is None else masses
+    comparable = mass_compared(above, each)
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
         _, group = np.unique(time_[rows], return_inverse=True)
         tied_events = own * (np.bincount(group, weights=own)[group] - own) / 2.0
     constant = not callable(risk) and np.ndim(risk) != 2
-    if constant or isinstance(risk, ShiftedCurves):
-        above = [those_above(position, position[rows])]
-        above += [] if entry_ is None else [those_above(entry_, time_[rows], itself=True)]
-        one = np.ones(time_.size, dtype=np.int64) if masses is None else masses
-        lower, equal = count_shifted(*shifts(time_, rows, risk, times), rows, above, one)
-    elif isinstance(risk, SharedCurves):
-        risk.check(time_.size)
-        chunks = _chunks(time_, rows, risk.curves, times, risk.n_curves)
-        lower, equal = count_shared(risk, chunks, later, rows, comparable.dtype)
+    if constant or isinstance(risk, SharedCurves | ShiftedCurves):
+        lower, equal = count_shifted(*shifts(time_, rows, risk, times), rows, above, each)
     else:
         lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times, time_.size), masses)
     if weight is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.metrics.concordance import shifts
 from softsurv.metrics.shared_curves import SharedCurves
-from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, those_above
+from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, mass_compared, those_above
 
 CHUNK_ELEMENTS = 2**21
 """Pairs of rows and events compared at once."""
@@ -61,10 +61,7 @@ def _count_common(
         samples = slice(start, start + SAMPLES_AT_ONCE)
         mass = np.ascontiguousarray(counts[samples].T, dtype=float)
         lower, equal = count_shifted(offset, member, n_curves, iter(parts), rows, above, mass)
-        compared, *missed = (
-            np.cumsum(mass[order], axis=0)[number - 1] * (number > 0)[:, None] for order, number in above
-        )
-        yield samples, slice(None), lower + 0.5 * equal, compared - sum(missed)
+        yield samples, slice(None), lower + 0.5 * equal, mass_compared(above, mass)
 
 
 def _compare(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics.ranges import refuse_nan
 from softsurv.metrics.shared_curves import CurvesInCommon
@@ -34,6 +34,12 @@ class ShiftedCurves(CurvesInCommon):
     def __call__(self, times: FloatArray) -> FloatArray:
         """Log H of each subject, (N, T)."""
         return self.log_cumulative_hazard(np.asarray(times, dtype=float))
+
+    def take(self, rows: IntArray | BoolArray) -> ShiftedCurves:
+        """Those of some of the subjects."""
+        return ShiftedCurves(
+            self.member[rows], self.curves, self.n_curves, self.offset[rows], lambda times: self(times)[rows]
+        )
 
     def check(self, n_rows: int) -> None:
         """Raise InvalidParameterError where these are not the curves of so many subjects, or an offset is NaN."""
@@ -95,3 +101,11 @@ def those_above(values: NDArray[Any], limits: NDArray[Any], itself: bool = False
     """Subjects by falling value, (N,), and how many lie above each limit, (E,); with ``itself``, also those at it."""
     order = np.argsort(values, kind="stable")
     return order[::-1].copy(), values.size - np.searchsorted(values[order], limits, side="left" if itself else "right")
+
+
+def mass_compared(above: list[tuple[IntArray, IntArray]], mass: NDArray[Any]) -> NDArray[Any]:
+    """Mass (N,) or (N, R) of the subjects compared with each event, (E,) or (E, R), as `count_shifted` compares."""
+    first, *missed = (
+        np.concatenate([np.zeros_like(mass[:1]), np.cumsum(mass[order], axis=0)])[number] for order, number in above
+    )
+    return np.asarray(first - sum(missed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.pair_counts import assert_counted_alike, fold
 
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics import ranges
@@ -11,13 +12,6 @@ from softsurv.metrics.concordance import count_pairs
 from softsurv.metrics.histories import evaluate_causes
 from softsurv.metrics.shared_curves import SharedCurves, SharedIncidences
 from softsurv.nonparametric import censoring_survival
-
-
-def _fold(seed, n=160):
-    rng = np.random.default_rng(seed)
-    time = rng.integers(1, 40, n).astype(float)
-    entry = np.where(rng.random(n) < 0.5, 0.0, time * rng.random(n))
-    return time, rng.random(n) < 0.6, entry, rng.integers(0, 4, n).astype(float)
 
 
 def _curves(times):
@@ -33,22 +27,15 @@ def _curves(times):
 def test_shared_curves_are_counted_as_those_of_each_subject(late, weighed, tied, monkeypatch):
     monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 35)  # seven times at once
     for seed in range(3):
-        time, event, entry, weight = _fold(seed)
-        member = np.random.default_rng(seed).integers(0, 4, len(time))
-        how = {"tied_censoring": tied, "entry": entry if late else None, "weight": weight if weighed else None}
+        member, times = np.random.default_rng(seed).integers(0, 4, 160), np.array([1.0, 5.0])
         shared = SharedCurves(member, _curves, 5)
-        got = count_pairs(time, event, shared, **how)
-        expected = count_pairs(time, event, lambda times, member=member: _curves(times)[member], **how)
-        for name in ("rows", "time", "comparable", "lower_risk", "equal_risk", "tied_events"):
-            one, other = getattr(got, name), getattr(expected, name)
-            assert one.dtype == other.dtype
-            assert one == pytest.approx(other, rel=1e-12)
-        assert 0 < got.equal_risk.sum() < got.comparable.sum()
-        assert np.array_equal(shared(np.array([1.0, 5.0])), _curves(np.array([1.0, 5.0]))[member])
+        assert_counted_alike(shared, late, weighed, tied, seed)
+        assert np.array_equal(shared(times), _curves(times)[member])
+        assert np.array_equal(shared.take(member > 1)(times), _curves(times)[member[member > 1]])
 
 
 def test_a_grid_of_times_holds_for_shared_curves_too():
-    time, event, _, _ = _fold(0)
+    time, event, _, _ = fold(0)
     member = np.arange(len(time)) % 4
     grid = np.array([1.0, 10.0, 20.0])
     got = count_pairs(time, event, SharedCurves(member, _curves, 5), grid)
@@ -57,14 +44,14 @@ def test_a_grid_of_times_holds_for_shared_curves_too():
 
 
 def test_curves_of_other_subjects_are_refused():
-    time, event, _, _ = _fold(0)
+    time, event, _, _ = fold(0)
     with pytest.raises(InvalidParameterError, match=r"one curve for each of the 160 subjects, got \(3,\)"):
         count_pairs(time, event, SharedCurves(np.array([0, 1, 2]), _curves, 5))
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_shared_incidences_give_the_measures_of_each_subjects_own(late):
-    time, event, entry, weight = _fold(1)
+    time, event, entry, weight = fold(1)
     rng = np.random.default_rng(1)
     cause, member = np.where(event, rng.integers(1, 3, len(time)), 0), rng.integers(0, 4, len(time))
 

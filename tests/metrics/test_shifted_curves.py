@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.pair_counts import FIELDS, assert_counted_alike, fold
 
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics import concordance, ranges
 from softsurv.metrics.concordance import count_pairs
 from softsurv.metrics.shifted_curves import ShiftedCurves
-
-FIELDS = ("rows", "time", "comparable", "lower_risk", "equal_risk", "tied_events")
-
-
-def _fold(seed, n=160):
-    rng = np.random.default_rng(seed)
-    time = rng.integers(1, 40, n).astype(float)
-    entry = np.where(rng.random(n) < 0.5, 0.0, time * rng.random(n))
-    return time, rng.random(n) < 0.6, entry, rng.integers(0, 4, n).astype(float)
 
 
 def _shifted(seed, n=160):
@@ -39,23 +31,14 @@ def _shifted(seed, n=160):
 def test_shifted_curves_are_counted_as_those_of_each_subject(late, weighed, tied, monkeypatch):
     monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 35)  # some times at once
     for seed in range(3):
-        time, event, entry, weight = _fold(seed)
-        shifted = _shifted(seed)
-        how = {"tied_censoring": tied, "entry": entry if late else None, "weight": weight if weighed else None}
         for grid in (None, [1.0, 10.0, 20.0]):
-            got = count_pairs(time, event, shifted, grid, **how)
-            expected = count_pairs(time, event, shifted.log_cumulative_hazard, grid, **how)
-            for name in FIELDS:
-                one, other = getattr(got, name), getattr(expected, name)
-                assert one.dtype == other.dtype
-                assert one == pytest.approx(other, rel=1e-12, abs=1e-12)
-            assert 0 < got.equal_risk.sum() < got.comparable.sum()
+            assert_counted_alike(_shifted(seed), late, weighed, tied, seed, grid)
 
 
 @pytest.mark.parametrize("how", [{}, {"weight": True}, {"entry": True}, {"weight": True, "entry": True}])
 def test_scores_and_shifted_curves_are_not_compared_pair_by_pair(how, monkeypatch):
     """The comparison of all subjects with all events took 15 s for 100,000 weighted rows."""
-    time, event, entry, weight = _fold(0)
+    time, event, entry, weight = fold(0)
     given = {name: {"weight": weight, "entry": entry}[name] for name in how}
     scores = np.random.default_rng(0).integers(0, 9, len(time)).astype(float)
     slow = count_pairs(time, event, lambda times: np.repeat(scores[:, None], len(times), 1), **given)
@@ -66,13 +49,19 @@ def test_scores_and_shifted_curves_are_not_compared_pair_by_pair(how, monkeypatc
     assert count_pairs(time, event, _shifted(0), **given).lower_risk.sum() > 0
 
 
+def test_some_of_the_subjects_keep_their_curves():
+    shifted, some, times = _shifted(0), np.arange(160) % 3 == 0, np.array([1.0, 5.0, 30.0])
+    assert np.array_equal(shifted.take(some)(times), shifted(times)[some])
+    assert np.array_equal(shifted.take(some).offset, shifted.offset[some])
+
+
 def test_a_fold_without_events_has_no_pairs():
-    time, event, _, _ = _fold(0)
+    time, event, _, _ = fold(0)
     assert count_pairs(time, np.zeros_like(event), _shifted(0)).rows.size == 0
 
 
 def test_curves_of_other_subjects_and_unknown_offsets_are_refused():
-    time, event, _, _ = _fold(0)
+    time, event, _, _ = fold(0)
     with pytest.raises(InvalidParameterError, match=r"member must have one entry for each subject, \(160,\)"):
         count_pairs(time, event, _shifted(0, n=3))
     shifted = _shifted(0)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.conditional import ConditionalSurvival, ages
@@ -173,14 +173,16 @@ class SurvivalTreeBase(
         check_is_fitted(self, "censoring_")
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+        if cause is not None and after is not None:
+            raise InvalidParameterError("after takes the time until any event; leave out cause, or after")
+        prepared = self._checked(X, how)
         if cause is not None:
-            if after is not None:
-                raise InvalidParameterError("after is known for any event alone; leave out cause, or after")
-            return self._incidence_quantile(self._checked(X, how), float(probability), self._cause(cause))
-        if after is not None:
-            prepared = self._checked(X, how)
-            return self._remaining(prepared, ages(after, X, len(self._leaf(prepared))), 1 - float(probability))
-        return self._quantile(self._checked(X, how), 1 - float(probability))
+            return self._incidence_quantile(prepared, float(probability), self._cause(cause))
+        if after is None:
+            return self._quantile(prepared, 1 - float(probability))
+        age = ages(after, X, len(self._leaf(prepared)))
+        say_beyond([age.max(initial=0.0)], self.horizon_)
+        return self._remaining_quantile(prepared, age, 1 - float(probability))
 
     def predict_median(self, X: Any, *, after: Any = None, **how: Any) -> FloatArray:
         """Median survival time, (n,), in the unit of the training times; ``inf`` where S stays above one half.
@@ -208,13 +210,22 @@ class SurvivalTreeBase(
         ------
         InvalidTimesError
             If the horizon is not finite and > 0.
+
+        Warns
+        -----
+        DataWarning
+            If ages lie at or beyond the horizon.
         """
         check_is_fitted(self, "censoring_")
         end = self._end(horizon)
         prepared = self._checked(X, how)
         if after is None:
             return self._restricted_mean(prepared, end)
-        return self._remaining_mean(prepared, ages(after, X, len(self._leaf(prepared))), end)
+        age = ages(after, X, len(self._leaf(prepared)))
+        if late := np.count_nonzero(age >= end):
+            reached = f"the horizon {end:g} lies at or before {late} of {len(age)} ages in after"
+            warn(f"{reached}, to which no time remains: 0; give a later horizon", DataWarning)
+        return self._remaining_mean(prepared, age, end)
 
     def _restricted_mean(self, prepared: Any, end: float) -> FloatArray:
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale

@@ -96,7 +96,7 @@ class ConditionalSurvival:
             found[rows] = area_from(age[rows], now[rows], self._log_cumulative_hazard(prepared[rows], grid), grid)
         return found
 
-    def _remaining(self, prepared: Any, age: FloatArray, share: float) -> FloatArray:
+    def _remaining_quantile(self, prepared: Any, age: FloatArray, share: float) -> FloatArray:
         """Time from an age, (n,) or (1,), on by which the survival of those left has fallen to a share, (n,)."""
         alive = survival_from_log_cumulative_hazard(self._at_own_times(prepared, age[:, None]))[:, 0]
         return np.maximum(self._quantile(prepared, share * alive) - age, 0.0)

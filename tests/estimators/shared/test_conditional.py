@@ -81,7 +81,8 @@ def test_remaining_times_are_those_of_the_conditional_curve(tree, data, ages, pr
 @pytest.mark.filterwarnings("ignore:no training row was observed after")
 def test_the_mean_remaining_time_is_the_area_under_the_conditional_curve(tree, data, ages):
     horizon = 1.2 * tree.horizon_
-    found = tree.predict_expectation(data.X, horizon, after=ages)
+    with pytest.warns(DataWarning, match=rf"the horizon {horizon:g} lies at or before 1 of 150 ages in after, .* 0;"):
+        found = tree.predict_expectation(data.X, horizon, after=ages)
     n = 5_000
     for k in range(7, data.n, 30):
         ahead = (np.arange(n) + 0.5) / n * max(horizon - ages[k], 0.0)
@@ -106,6 +107,13 @@ def test_the_mean_remaining_time_of_the_oldest_is_that_of_a_weibull_curve():
     rows = X.iloc[np.zeros(len(passed), dtype=int)]
     found = tree.predict_expectation(rows, 1e3, after=scale * passed ** (1 / shape))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_remaining_times_of_rows_older_than_all_of_training_are_told():
+    data = rows_of_kind("events", 150)
+    tree = OptimalSurvivalTree(max_depth=1).fit(data)
+    with pytest.warns(DataWarning, match=f"no training row was observed after {tree.horizon_:g}"):
+        tree.predict_median(data.X, after=2 * tree.horizon_)
 
 
 def test_remaining_time_until_one_of_the_causes_is_refused():
