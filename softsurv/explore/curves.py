@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,12 +131,6 @@ def curves_by_leaf(
         mean = np.average(values, axis=0, weights=None if weight is None else weight[chosen])
         found.append(RowCurves(number, rows, values, middle, lower, upper, mean))
     return found
-
-
-def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArray]:
-    """Log cumulative hazard of some rows as a function of times, (n, T): the rows are encoded once."""
-    prepared = tree._prepare(X)
-    return lambda times: tree._log_cumulative_hazard(prepared, times)
 
 
 def leaf_kaplan_meier(data: SurvivalData, rows: IntArray) -> StepFunction:

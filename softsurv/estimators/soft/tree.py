@@ -50,11 +50,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Which one to take where a tree of rules and a single leaf predict equally well, within one standard error: the
         tree, which says more, or the single leaf. Dense splits give way to the single leaf then.
     n_knots : int
-        Internal knots of the spline leaves.
+        Internal knots of the spline leaves, 0 to 99.
     solver : {"lbfgs", "nodec"}
         All parameters jointly, or the paper's node-based decomposition.
     n_restarts : int
-        Starts, trained together; the one with the lowest training objective is kept.
+        Starts, trained together, at most 10,000; the one with the lowest training objective is kept.
     init : {"auto", "random", "kmeans", "logrank", "exact"} or hard tree
         "auto": a greedy log-rank tree and random starts. "exact": random starts and the tree that `OptimalModelTree`
         finds at that depth with no condition but ten events in a leaf; if the depth is open, it is chosen with the
