@@ -163,7 +163,7 @@ class NumberBlock:
         low = over_rows(lambda some: some.min(axis=1), self.values)
         return low, over_rows(lambda some: some.max(axis=1), self.values)
 
-    @property
+    @cached_property
     def gaps(self) -> BoolArray:
         """Which columns have missing values, (Q,)."""
         return np.isnan(self.extent[0])

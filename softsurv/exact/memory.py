@@ -99,7 +99,9 @@ def bytes_of(*things: Any) -> int:
         elif is_dataclass(thing):
             waiting += [getattr(thing, name) for name in thing.__dataclass_fields__]  # `fields` takes much longer
         elif isinstance(thing, Mapping):
-            waiting += thing.values()
+            # most columns are views of one block, of which one is enough
+            bases = [(getattr(value, "base", None), value) for value in thing.values()]
+            waiting += {id(value if base is None else base): value for base, value in bases}.values()
         elif isinstance(thing, pd.DataFrame):
             owners[id(thing)] = bytes_of_frame(thing, column_types(thing))
     return sum(owners.values())

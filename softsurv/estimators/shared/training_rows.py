@@ -183,10 +183,10 @@ def warn_of_repeats(repeats: Sequence[tuple[str, str]], n: int) -> None:
 
 def warn_of_known_afterwards(X: pd.DataFrame, block: NumberBlock, event: BoolArray) -> None:
     """Say which features are known in the rows with an event alone, such as what broke: they tell the outcome."""
-    if len(X) < MIN_ROWS or event.all():
+    if len(X) < MIN_ROWS or event.all() or (len(block.place) == X.shape[1] and not block.gaps.any()):
         return
-    whole = {name for name, place in block.place.items() if not block.gaps[place]}
-    for name in (name for name in X.columns if name not in whole):
+    gaps = dict(zip(block.place, block.gaps.tolist(), strict=True))
+    for name in (name for name in X.columns.tolist() if gaps.get(name, True)):
         first = X[name].iloc[:MIN_ROWS].notna().to_numpy() == event[:MIN_ROWS]
         if first.all() and (X[name].notna().to_numpy() == event).all():
             told = f"the feature {name!r} is there in the rows with an event and missing in all others"
