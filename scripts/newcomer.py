@@ -3,8 +3,8 @@
     python scripts/newcomer.py            # all of it: some minutes and 2 GB, removed at the end
     python scripts/newcomer.py --pages README.md docs/index.md
 
-README's ``scripts/demo`` makes the environment, and README's code runs in the same clone. The other pages are read two
-at a time, each in a clone of its own with that environment, since a reader may begin on any. Python blocks and the
+README's ``scripts/demo`` makes the environment, and README's code runs in the same clone. The pages are read two at a
+time, the others each in a clone of its own with that environment, since a reader may begin on any. Python blocks and the
 ``softsurv`` lines of bash blocks are run as they stand and in their order, after ``source .venv/bin/activate``; lines
 that install something are run before all pages. README's ``scripts/test`` is left to the run of the tests. A block that
 fails ends the run. What the blocks print is kept for the site and the tests, which then do not run them again.
@@ -93,10 +93,13 @@ def main() -> None:
         run("scripts/demo", clone, env, "scripts/demo")
         for page in chosen:
             install(page, clone, env)
-        if README in chosen:
-            read_page(README, clone, env)
+
+        def read(page: str) -> None:
+            """README where it was cloned, any other page in a clone of its own."""
+            (read_page if page == README else read_alone)(page, clone, env)
+
         with ThreadPoolExecutor(2) as readers:
-            list(readers.map(lambda page: read_alone(page, clone, env), [page for page in chosen if page != README]))
+            list(readers.map(read, chosen))
 
 
 if __name__ == "__main__":
