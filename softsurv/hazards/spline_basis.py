@@ -21,12 +21,12 @@ def monotone_spline_basis(
     """
     first, last = knots[..., :1], knots[..., -1:]
     inside = torch.minimum(torch.maximum(y, first), last)
-    slopes = _merge_ends(_b_splines(inside, _repeat_ends(knots, 2), 2))
     full = _repeat_ends(knots, 3)
+    quadratic, cubic = _b_splines(inside, full)
+    slopes = _merge_ends(quadratic)
     n_quadratic = knots.shape[-1] + 1
     # the integral of B_k of degree 2 is (its support / 3) times the sum of the cubic B-splines from k + 1 on (de Boor)
     support = (full[..., 4 : 4 + n_quadratic] - full[..., 1 : 1 + n_quadratic]) / 3
-    cubic = _b_splines(inside, full, 3)
     later = cubic.flip(-2).cumsum(-2).flip(-2)[..., 1:, :]
     values = _merge_ends(later * support[..., None])
     return values + slopes * (y - inside)[..., None, :], slopes
@@ -37,18 +37,21 @@ def _repeat_ends(knots: Tensor, times: int) -> Tensor:
     return torch.cat([knots[..., :1].expand(ends), knots, knots[..., -1:].expand(ends)], -1)
 
 
-def _b_splines(y: Tensor, full: Tensor, degree: int) -> Tensor:  # (..., len(full) - degree - 1, N)
-    """Cox-de Boor recursion on a full knot vector; the last interval is closed on the right."""
+def _b_splines(y: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:  # (..., len(full) - 5, N), (..., len(full) - 4, N)
+    """Quadratic and cubic B-splines on a knot vector with each end four times; the last interval is closed above.
+
+    By the recursion of Cox and de Boor. The first and the last quadratic one have no support and are left out.
+    """
     lower, upper = full[..., :-1, None], full[..., 1:, None]
     at = y[..., None, :]
     last = full[..., -1:, None]
     inside = (at >= lower) & ((at < upper) | ((at == last) & (upper == last) & (lower < upper)))
-    basis = inside.to(y.dtype)
-    for k in range(1, degree + 1):
+    basis, lower_degree = inside.to(y.dtype), inside
+    for k in range(1, 4):
         rise = _ratio(at - full[..., : -k - 1, None], full[..., k:-1, None] - full[..., : -k - 1, None])
         fall = _ratio(full[..., k + 1 :, None] - at, full[..., k + 1 :, None] - full[..., 1:-k, None])
-        basis = rise * basis[..., :-1, :] + fall * basis[..., 1:, :]
-    return basis
+        basis, lower_degree = rise * basis[..., :-1, :] + fall * basis[..., 1:, :], basis
+    return lower_degree[..., 1:-1, :], basis
 
 
 def _ratio(numerator: Tensor, width: Tensor) -> Tensor:

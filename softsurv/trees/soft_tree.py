@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softsurv.arrays import IntArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import general_loss
 from softsurv.numerics import Design, with_intercept
+from softsurv.trees.hazard_times import above_level, log_hazard_of_mixture, time_of_root
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
 from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves, used_leaves
@@ -113,16 +115,17 @@ class SoftTree(nn.Module):
         rows = at[..., None].expand(-1, -1, times.shape[0])
         return offsets[..., None] + value.gather(1, rows), log_slope.gather(1, rows)
 
-    def log_cumulative_hazard(self, x: Tensor, times: Tensor) -> Tensor:
-        """Log H in the HBP leaf, (M, N, T); times (T,) > 0."""
-        return self.family.link.log_cumulative_hazard(self.predictor(x, times)[0])
+    def log_cumulative_hazard(self, x: Tensor, times: Tensor, path: str = "hbp") -> Tensor:
+        """Log H, (M, N, T), in the HBP leaf or of the mixture of all leaves; times (T,) > 0."""
+        if path == "hbp":
+            return self.family.link.log_cumulative_hazard(self.predictor(x, times)[0])
+        share = self.leaf_probability(x)[..., None].unbind(2)  # L times (M, N, 1)
+        return log_hazard_of_mixture(self._hazards(x, times), share)
 
-    def log_cumulative_hazard_at(self, x: Tensor, times: Tensor) -> Tensor:
-        """Log H in the HBP leaf of each row at the row's own times, (M, N, T); times (N, T) > 0."""
-        leaf, effects = self.apply_leaf(x)[:, None], self.effects_in_leaves(x)
-        rises = (self._baseline_at(own.expand(self.n_trees, -1))[0] for own in times.log().T)
-        z = torch.stack([(effects + rise).gather(1, leaf)[:, 0] for rise in rises], -1)
-        return self.family.link.log_cumulative_hazard(z)
+    def log_cumulative_hazard_at(self, x: Tensor, times: Tensor, path: str = "hbp") -> Tensor:
+        """The same of each row at the row's own times, (M, N, T); times (N, T) > 0."""
+        found = self._log_hazard_of(x, path)
+        return torch.stack([found(own.expand(self.n_trees, -1)) for own in times.log().T], -1)
 
     def log_hazard(self, x: Tensor, times: Tensor) -> Tensor:
         """Log h per unit of time in the HBP leaf, (M, N, T); times (T,) > 0."""
@@ -139,11 +142,15 @@ class SoftTree(nn.Module):
             return torch.exp(-hazard)
         probability = self.leaf_probability(x)  # (M, N, L)
         total = probability.new_zeros(*probability.shape[:2], times.shape[0])
-        for number in range(n_leaves(self.depth)):
-            at = torch.full(probability.shape[:2], number, dtype=torch.int64, device=x.device)
-            hazard, _, _ = self.family.link.cumulative_hazard(self.predictor(x, times, at)[0])
+        for number, hazard in enumerate(self._hazards(x, times)):
             total = total + probability[..., number : number + 1] * torch.exp(-hazard)
         return total
+
+    def _hazards(self, x: Tensor, times: Tensor) -> Iterator[Tensor]:
+        """Cumulative hazard in one leaf after the other, (M, N, T) each; times (T,) > 0."""
+        for number in range(n_leaves(self.depth)):
+            at = torch.full((self.n_trees, x.shape[-2]), number, dtype=torch.int64, device=x.device)
+            yield self.family.link.cumulative_hazard(self.predictor(x, times, at)[0])[0]
 
     def log_likelihood(
         self,
@@ -178,19 +185,22 @@ class SoftTree(nn.Module):
         at_leaf = loss.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return -at_leaf - happened * (log_time + self.time_scale[:, 1:2].log())
 
-    def survival_time(self, x: Tensor, level: Tensor | float, path: str = "hbp", steps: int = 80) -> Tensor:
-        """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above.
+    def survival_time(self, x: Tensor, level: float, path: str = "hbp") -> Tensor:
+        """Smallest time with S(t | x) <= level, (M, N); ``inf`` where S stays above."""
+        return self.time_of_hazard(x, math.log(-math.log(level)) if level < 1 else -math.inf, path)
 
-        ``level`` is one for all rows, (), or that of each, (N,).
-        """
-        low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
-        survival = self._survival_of(x, path)
-        reached = survival(high) <= level
-        for _ in range(steps):
-            middle = 0.5 * (low + high)
-            over = survival(middle) > level
-            low, high = torch.where(over, middle, low), torch.where(over, high, middle)
-        return torch.where(reached, high.exp(), torch.inf)
+    def time_of_hazard(self, x: Tensor, log_hazard: FloatArray | float, path: str = "hbp") -> Tensor:
+        """Smallest time at which log H(t | x) is ``log_hazard``, that of each row (N,) or of all, (M, N); or ``inf``."""
+        shape = self.n_trees, x.shape[-2]
+        bounds = (bound[:, None].expand(shape).double().cpu().numpy().ravel() for bound in self._log_time_bounds())
+        reaches, level = self._log_hazard_of(x, path), np.broadcast_to(log_hazard, shape).ravel()
+
+        def above(log_time: FloatArray) -> FloatArray:
+            """By how much log H is above the level, (M N,), at a log time for each row."""
+            found = reaches(torch.as_tensor(log_time).to(self.leaves).view(shape))
+            return above_level(found.detach().double().cpu().numpy().ravel(), level)
+
+        return torch.as_tensor(time_of_root(above, *bounds)).view(shape).to(self.leaves)
 
     def effects_in_leaves(self, x: Tensor | Design) -> Tensor:
         """The part of every leaf's linear predictor that does not depend on time, (M, L, N)."""
@@ -258,17 +268,17 @@ class SoftTree(nn.Module):
         features = self.family.time_features(log_time, self.time_scale)
         return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)
 
-    def _survival_of(self, x: Tensor, path: str) -> Callable[[Tensor], Tensor]:
-        """S of rows that are routed once, as a function of one time for each: log times (M, N) to (M, N)."""
+    def _log_hazard_of(self, x: Tensor, path: str) -> Callable[[Tensor], Tensor]:
+        """Log H of rows that are routed once, as a function of one time for each: log times (M, N) to (M, N)."""
         effects = self.effects_in_leaves(x)
         if path != "hbp":
-            probability = self.leaf_probability(x).mT
-            return lambda log_time: (probability * torch.exp(-self.hazard_in_leaves(effects, log_time))).sum(1)
+            share = self.leaf_probability(x).unbind(2)  # L times (M, N)
+            return lambda log_time: log_hazard_of_mixture(self.hazard_in_leaves(effects, log_time).unbind(1), share)
         leaf = self.apply_leaf(x)[:, None]
 
         def in_own_leaf(log_time: Tensor) -> Tensor:
             z = (effects + self._baseline_at(log_time)[0]).gather(1, leaf)[:, 0]
-            return torch.exp(-self.family.link.cumulative_hazard(z)[0])
+            return self.family.link.log_cumulative_hazard(z)
 
         return in_own_leaf
 

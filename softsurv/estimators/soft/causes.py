@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 else:
     from softsurv.estimators.soft import torch_later as torch
 
-BISECTIONS = 60
-"""Halvings of the interval of log time that holds a quantile: exact to rounding."""
-
 
 class SoftCauses(CompetingRisks):
     """Mixin of the soft trees: hazards of each cause, and of all causes together."""
@@ -89,31 +86,27 @@ class SoftCauses(CompetingRisks):
             hazards = [tree.log_hazard(x, grid)[0].double().exp().cpu().numpy() for tree in self.cause_trees_]
         return np.sum(hazards, 0)
 
-    def _quantile_of_all(self, prepared: PreparedRows, level: torch.Tensor) -> FloatArray:
-        """Smallest time with S <= level, () or (n,), by bisection in log time; inf beyond :data:`REACH` horizons.
+    def _time_of_hazard_of_all(self, prepared: PreparedRows, log_hazard: FloatArray | float) -> FloatArray:
+        """Smallest time at which the hazards of all causes add up to a level, (n,); inf beyond :data:`REACH` horizons.
 
         Curves may fall early by far: `EARLIEST` horizons is where the times begin.
         """
+        from softsurv.trees.hazard_times import above_level, log_hazard_of_mixture, time_of_root  # as late as torch
+
         x = prepared.x.to(self.tree_.leaves)
         share = self.tree_.leaf_probability(x)[0].mT  # (L, n)
         if prepared.path == "hbp":
             share = torch.nn.functional.one_hot(self.tree_.apply_leaf(x)[0], len(share)).mT.to(x)
-        with torch.no_grad():
-            parts = [(tree, tree.effects_in_leaves(x)) for tree in self.cause_trees_]
+        parts = [(tree, tree.effects_in_leaves(x)) for tree in self.cause_trees_]
 
-        def stays(log_time: torch.Tensor) -> torch.Tensor:
-            """Whether S is above the level, (n,), at a log time for each row (n,)."""
-            hazard = sum(tree.hazard_in_leaves(effects, log_time[None])[0] for tree, effects in parts)
-            return (share * torch.exp(-torch.as_tensor(hazard))).sum(0) > level
+        def above(log_time: FloatArray) -> FloatArray:
+            """By how much log H is above the level, (n,), at a log time for each row (n,)."""
+            at = torch.as_tensor(log_time).to(x)[None]
+            hazard = sum(tree.hazard_in_leaves(effects, at)[0] for tree, effects in parts)
+            found = log_hazard_of_mixture(torch.as_tensor(hazard), share)  # leaf by leaf
+            return above_level(found.double().cpu().numpy(), np.asarray(log_hazard))
 
-        with torch.no_grad():
-            low, high = (x.new_full((len(x),), np.log(self.horizon_ * one)) for one in (EARLIEST, REACH))
-            never = stays(high)
-            for _ in range(BISECTIONS):
-                middle = 0.5 * (low + high)
-                over = stays(middle)
-                low, high = torch.where(over, middle, low), torch.where(over, high, middle)
-        return np.where(never.cpu().numpy(), np.inf, high.exp().double().cpu().numpy())
+        return time_of_root(above, *(np.full(len(x), np.log(self.horizon_ * one)) for one in (EARLIEST, REACH)))
 
     @property
     def recurrent_(self) -> bool:

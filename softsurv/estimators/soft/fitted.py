@@ -111,23 +111,18 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
         positive = np.where(times > 0, times, 1.0)
         grid = self._place(torch.as_tensor(positive))
         with torch.no_grad():
-            x = self._place(prepared.x)
-            if prepared.path == "hbp":
-                values = self.tree_.log_cumulative_hazard(x, grid)[0]
-            else:
-                survival = self.tree_.survival_function(x, grid, "soft")[0]
-                values = torch.log(-torch.log(survival.clamp(1e-300, 1.0)))  # rounded shares may sum to above 1
+            values = self.tree_.log_cumulative_hazard(self._place(prepared.x), grid, prepared.path)[0]
         out = values.double().cpu().numpy()
         out[:, times <= 0] = -np.inf
         return out
 
     def _at_own_times(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
-        if len(times) == 1 or prepared.path != "hbp" or self.cause_trees_:
+        if len(times) == 1 or self.cause_trees_:
             return super()._at_own_times(prepared, times)
         own = self._place(torch.as_tensor(np.where(times > 0, times, 1.0)))
         with torch.no_grad():
-            values = self.tree_.log_cumulative_hazard_at(self._place(prepared.x), own)[0].double().cpu().numpy()
-        return np.where(times > 0, values, -np.inf)
+            values = self.tree_.log_cumulative_hazard_at(self._place(prepared.x), own, prepared.path)[0]
+        return np.where(times > 0, values.double().cpu().numpy(), -np.inf)
 
     def _log_hazard_of(self, prepared: PreparedRows) -> Callable[[FloatArray], FloatArray]:
         """Equal rows are worked out once: they tie in measures, and no order of rows changes a last digit.
@@ -169,11 +164,21 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
             return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
 
     def _quantile(self, prepared: PreparedRows, level: float | FloatArray) -> FloatArray:
-        levels = self._place(torch.as_tensor(level, dtype=torch.float64))
-        if self.cause_trees_:
-            return self._quantile_of_all(prepared, levels)
+        with np.errstate(divide="ignore"):  # at level 1 the hazard is 0
+            return self._time_of_hazard(prepared, np.log(-np.log(level)))
+
+    def _remaining_quantile(self, prepared: PreparedRows, age: FloatArray, share: float) -> FloatArray:
+        now = self._at_own_times(prepared, age[:, None])[:, 0]  # the hazard counts on where S itself is 0 to rounding
+        due = self._time_of_hazard(prepared, np.logaddexp(now, np.log(-np.log(share))))
+        return np.maximum(due - age, 0.0)
+
+    def _time_of_hazard(self, prepared: PreparedRows, log_hazard: FloatArray | float) -> FloatArray:
+        """Smallest time at which log H is that of each row (n,), or of all; inf where it never is, (n,)."""
         with torch.no_grad():
-            return self.tree_.survival_time(self._place(prepared.x), levels, prepared.path)[0].double().cpu().numpy()
+            if self.cause_trees_:
+                return self._time_of_hazard_of_all(prepared, log_hazard)
+            found = self.tree_.time_of_hazard(self._place(prepared.x), log_hazard, prepared.path)
+        return found[0].double().cpu().numpy()
 
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:
         return outcome(data, self.time_floor_)
