@@ -3,8 +3,8 @@
     python scripts/newcomer.py            # all of it: some minutes and 2 GB, removed at the end
     python scripts/newcomer.py --pages README.md docs/index.md
 
-README's ``scripts/demo`` makes the environment, and README's code runs in the same clone. The pages are read two at a
-time, the others each in a clone of its own with that environment, since a reader may begin on any. Python blocks and the
+README's ``scripts/demo`` makes the environment, and README's code runs in the same clone. Pages are read two at a time,
+all others each in a clone of its own with that environment, since a reader may begin on any. Python blocks and the
 ``softsurv`` lines of bash blocks are run as they stand and in their order, after ``source .venv/bin/activate``; lines
 that install something are run before all pages. README's ``scripts/test`` is left to the run of the tests. A block that
 fails ends the run. What the blocks print is kept for the site and the tests, which then do not run them again.

@@ -190,7 +190,7 @@ class SoftTree(nn.Module):
         return self.time_of_hazard(x, math.log(-math.log(level)) if level < 1 else -math.inf, path)
 
     def time_of_hazard(self, x: Tensor, log_hazard: FloatArray | float, path: str = "hbp") -> Tensor:
-        """Smallest time at which log H(t | x) is ``log_hazard``, that of each row (N,) or of all, (M, N); or ``inf``."""
+        """Smallest time at which log H(t | x) is ``log_hazard``, of each row (N,) or of all, (M, N); or ``inf``."""
         shape = self.n_trees, x.shape[-2]
         bounds = (bound[:, None].expand(shape).double().cpu().numpy().ravel() for bound in self._log_time_bounds())
         reaches, level = self._log_hazard_of(x, path), np.broadcast_to(log_hazard, shape).ravel()
