@@ -237,6 +237,21 @@ def test_splits_of_noise_are_told_as_they_were_counted():
         assert "{}, {}, {} and {}".format(*found[ratio]) in answer
 
 
+def test_times_of_predictions_are_told_as_they_were_measured():
+    answer = text_of("docs/questions.md").split("## How do I serve a model?")[1].split("##")[0]
+    for rows, words in (
+        ("1", "takes {} to {} ms .* {} ms for the median"),
+        ("10000", "take {} to {} ms, and {} ms for"),
+    ):
+        ours = [
+            row for row in rows_of(text_of("scripts/tables/predict.md")) if row[0] == rows and "scikit" not in row[1]
+        ]
+        asked = [float(cell) for _, _, *cells in ours for cell in cells[:3]]
+        ((_, _, *splines),) = [row for row in ours if "spline" in row[1]]
+        numbers = (f"{value:.0f}" for value in (min(asked), max(asked), float(splines[3])))
+        assert re.search(words.format(*numbers), answer, re.DOTALL)
+
+
 def test_the_readme_can_be_read_in_two_minutes():
     """But for its code and its literature; a tenth of it is the commands of a table."""
     prose = re.sub(r"^```.*?^```$", "", text_of("README.md").split("## Papers")[0], flags=re.MULTILINE | re.DOTALL)
