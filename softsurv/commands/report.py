@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days, for the labels")
     parser.add_argument(
-        "--bootstrap", type=at_least(20), default=200, metavar="N", help="samples for intervals (default: 200)"
+        "--bootstrap", type=at_least(20), default=200, metavar="N", help="samples for intervals, from 20 (default: 200)"
     )
     parser.add_argument(
         "--stability",
