@@ -19,8 +19,11 @@ import numpy as np
 from sksurv.metrics import concordance_index_censored
 
 from softsurv import metrics
+from softsurv.metrics.histories import evaluate_causes
 from softsurv.metrics.shifted_curves import ShiftedCurves
 from softsurv.nonparametric import censoring_survival
+from softsurv.trees.causes_in_leaves import CausesInLeaves, CountedIncidences
+from softsurv.trees.incidence import log_lattice
 
 
 class Fold:
@@ -39,6 +42,7 @@ class Fold:
         self.censoring = censoring_survival(self.time, self.event)
         self.offset = self.shape * self.risk
         self.weight = rng.uniform(0.5, 2.0, n)
+        self.cause = np.where(self.event, rng.integers(1, 6, n), 0)
 
     def smooth(self, times: np.ndarray) -> np.ndarray:
         """Log cumulative hazard with an own curve for every subject, (N, T)."""
@@ -49,6 +53,19 @@ class Fold:
         return ShiftedCurves(
             self.leaf, lambda times: self.leaf_shapes[:, None] * np.log(times), 8, self.offset, self.smooth
         )
+
+    def of_causes(self) -> CountedIncidences:
+        """Incidences of five causes in the leaves of a soft tree, in compiled loops."""
+        offset = np.stack([self.offset + k * self.weight for k in range(5)])  # (K, N)
+        curves = CausesInLeaves.of(
+            "proportional_hazards",
+            self.leaf,
+            offset - 3.0,
+            lambda times: np.stack([(self.leaf_shapes[:, None] + 0.1 * k) * np.log(times) for k in range(5)]),
+            lambda last: log_lattice(float(self.time.max()), last),
+        )
+        assert curves is not None
+        return CountedIncidences(curves, lambda times: curves.incidences(times)[1])
 
     def leafwise(self, times: np.ndarray) -> np.ndarray:
         """Log cumulative hazard with one curve per leaf, (N, T)."""
@@ -84,6 +101,9 @@ CASES = {
     "fairness_penalty, 100 times": lambda f: metrics.fairness_penalty(
         f.survival(), f.grid(), f.leaf < 4, per_pair=True
     ),
+    "evaluate_causes, five causes of a soft tree": lambda f: evaluate_causes(
+        f.censoring, f.time, f.cause, f.of_causes(), list("abcde"), f.grid()
+    )["a"]["concordance"],
     "evaluate, smooth curves": lambda f: metrics.evaluate(f.time, f.event, f.time, f.event, f.smooth)["ibs"],
 }
 

@@ -124,6 +124,12 @@ def _of_late_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) ->
     if not isinstance(curves, SharedCurves | ShiftedCurves):  # concordance asks for a curve at each event
         steps = np.unique(np.concatenate([known["time"][known["event"]], steps]))
     values = np.asarray(curves(steps))  # (N, T) once for all samples
+    # rows of a leaf one after the other, by rising risk: each sample's AUC sorts a few rising runs
+    order = np.lexsort((values[:, -1], getattr(curves, "member", np.zeros(len(values)))))
+    values, counts = values[order], counts[:, order]
+    known = {name: known[name][order] for name in ("time", "event", "entry")}
+    if isinstance(curves, SharedCurves | ShiftedCurves):
+        curves = curves.take(order)
 
     def known_at(times: FloatArray) -> FloatArray:
         return np.asarray(values[:, np.searchsorted(steps, times)])
@@ -133,7 +139,7 @@ def _of_late_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) ->
     found = np.full((len(MEASURES), len(counts)), np.nan)
     for number, count in enumerate(counts):
         rows = count > 0
-        here = {name: known[name][rows] for name in ("time", "event", "entry")}
+        here = {name: column[rows] for name, column in known.items()}
 
         def log_hazard(times: FloatArray, rows: BoolArray = rows) -> FloatArray:
             return np.asarray(values[np.ix_(rows, np.searchsorted(steps, times))])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,25 @@ from softsurv.nonparametric import StepFunction, checked_columns
 
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
 TiedTimes = Literal["ignore", "count"]
+
+
+@runtime_checkable
+class CountedCurves(Protocol):
+    """Curves that count the comparisons of subjects by themselves, without a table of subjects and times."""
+
+    def __call__(self, times: FloatArray) -> FloatArray:
+        """What ranks each subject, (N, T)."""
+        ...
+
+    def count(
+        self, rows: IntArray, time: FloatArray, first: IntArray, last: IntArray, mass: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Masses of the subjects with lower and with equal risk at the time of each event, (E,) each.
+
+        Events have ``rows`` and ``time`` (E,), rising. Each subject is compared with those from the ``first`` (N,) to
+        before the ``last`` (N,), and counts as its ``mass`` (N,). None: to be compared by the table.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -237,7 +256,11 @@ def count_pairs(
     if constant or isinstance(risk, SharedCurves | ShiftedCurves):
         lower, equal = count_shifted(*shifts(time_, rows, risk, times), rows, above, each)
     else:
-        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times, time_.size), masses)
+        n_earlier = np.searchsorted(position[rows], position, side="left")  # (N,) events that precede each subject
+        spans, counted = (n_missed, n_earlier), None
+        if times is None and isinstance(risk, CountedCurves):
+            counted = risk.count(rows, time_[rows], *spans, each)
+        lower, equal = counted or _count_varying(rows, *spans, _chunks(time_, rows, risk, times, time_.size), masses)
     if weight is None:
         return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
     return PairCounts(rows, time_[rows], own * comparable, own * lower, own * equal, tied_events)
@@ -267,16 +290,15 @@ def shifts(
 
 
 def _count_varying(
-    position: IntArray,
     rows: IntArray,
     n_missed: IntArray,
+    n_earlier: IntArray,
     chunks: Iterator[tuple[int, FloatArray, IntArray]],
     mass: FloatArray | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Later subjects, or their mass, with lower and with equal risk at every event's time, each (E,)."""
     from softsurv.metrics.pair_kernels import compare_block, weigh_block
 
-    n_earlier = np.searchsorted(position[rows], position, side="left")  # (N,) events that precede each subject
     lower = np.zeros(rows.size, dtype=np.int64 if mass is None else float)
     equal = np.zeros_like(lower)
     for start, block, column in chunks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,19 @@ from softsurv.metrics.competing import (
     without_other_causes,
 )
 from softsurv.metrics.concordance import PairCounts, Risk, TiedTimes, count_pairs
-from softsurv.metrics.shared_curves import SharedIncidences
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Incidence = Callable[[FloatArray, int], ArrayLike]
 """Times (T,) and the code of a cause to the cumulative incidences (N, T)."""
+
+
+@runtime_checkable
+class ByCause(Protocol):
+    """Incidences that know how those of one cause are compared best."""
+
+    def of_cause(self, code: int) -> Callable[[FloatArray], FloatArray]:
+        """What ranks the subjects in the concordance of the cause 1..K."""
+        ...
 
 
 def by_code(incidences: Callable[[FloatArray], FloatArray]) -> Incidence:
@@ -191,7 +199,7 @@ def pairs_of_cause(
 
 def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, how: dict[str, Any]) -> float | None:
     """Concordance of one cause; None where no pair can be ordered."""
-    risk = incidence.of_cause(code) if isinstance(incidence, SharedIncidences) else lambda t: incidence(t, code)
+    risk = incidence.of_cause(code) if isinstance(incidence, ByCause) else lambda t: incidence(t, code)
     found = pairs_of_cause(time, codes, risk, code, how)
     return None if found is None else found[1].concordance()
 

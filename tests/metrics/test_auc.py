@@ -6,6 +6,7 @@ import sksurv.metrics
 
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics import cumulative_dynamic_auc, ranges
+from softsurv.metrics.auc import LONG_RUN
 from softsurv.nonparametric import censoring_survival
 
 
@@ -77,3 +78,23 @@ def test_parts_of_the_grid_do_not_matter(fold, ties, monkeypatch):
     monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 3 * data.time.size)
     parts = cumulative_dynamic_auc(data.time, data.event, risk, np.unique(grid), censoring)
     np.testing.assert_array_equal(parts[0], whole[0])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_rows_in_few_rising_runs_give_the_same_auc(tied):
+    """Runs of a leaf's rows are merged, not sorted; the order of the rows changes no number."""
+    rng = np.random.default_rng(1)
+    n = 400
+    risk = rng.integers(0, 30, n) / 1.0 if tied else rng.normal(size=n)
+    time, event, weight = rng.exponential(np.exp(-risk / 5)), rng.random(n) < 0.7, rng.uniform(0.5, 2.0, n)
+    censoring, grid = censoring_survival(time, event), np.quantile(time, [0.2, 0.5, 0.7])
+    runs = np.lexsort((risk, np.arange(n) % 2))
+    assert (np.diff(risk[runs]) < 0).sum() == 1 < n / LONG_RUN < (np.diff(risk) < 0).sum()
+    found = [
+        cumulative_dynamic_auc(time[o], event[o], risk[o], grid, censoring, weight[o]) for o in (np.arange(n), runs)
+    ]
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-13)
+    pairs = (event & (time <= grid[1]))[:, None] & (time > grid[1])
+    mass = np.where(pairs, (weight / censoring(time).clip(1e-9))[:, None] * weight, 0.0)
+    won = (risk[:, None] > risk) + 0.5 * (risk[:, None] == risk)
+    assert found[1][0][1] == pytest.approx((mass * won).sum() / mass.sum(), rel=1e-12)

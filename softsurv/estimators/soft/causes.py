@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.shared.competing import EARLIEST, REACH, CompetingRisks
 from softsurv.estimators.soft.prepared import PreparedRows
+from softsurv.trees.causes_in_leaves import CausesInLeaves
 from softsurv.trees.incidence import incidences
 
 if TYPE_CHECKING:
@@ -50,22 +51,58 @@ class SoftCauses(CompetingRisks):
 
     def _incidences(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         """Incidences; with ``path="soft"`` those of all leaves, weighted by the leaf's probability."""
-        if prepared.path == "hbp":
+        if prepared.path != "hbp":
+            return self._mixed(prepared, times)[1]
+        if not self.cause_trees_:
             return super()._incidences(prepared, times)
-        return self._mixed(prepared, times)[1]
+        return self._in_leaves(self._own_leaf(prepared), prepared, times)[1]
+
+    def _own_leaf(self, prepared: PreparedRows) -> IntArray:
+        """HBP leaf of each row, (n,)."""
+        return self.tree_.apply_leaf(prepared.x.to(self.tree_.leaves))[0].cpu().numpy()
+
+    def _in_leaves(self, leaf: IntArray, prepared: PreparedRows, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Survival (n, T) and incidences (n, T, K) of rows in given leaves (n,)."""
+        curves = self._cause_curves(leaf, prepared)
+        found = None if curves is None else curves.incidences(times)
+        if found is not None:
+            return found
+        grid, at = self._hazard_grid(float(times.max())), torch.as_tensor(leaf).to(self.tree_.leaves.device)
+        parts = [
+            incidences(partial(self._hazards_in, at[None, rows], prepared[rows]), grid, times)
+            for rows in self._chunks(len(prepared), len(grid) + len(times))
+        ]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def _cause_curves(self, leaf: IntArray, prepared: PreparedRows) -> CausesInLeaves | None:
+        """The hazards of each cause in given leaves (n,), for compiled loops; None where the loops cannot take them."""
+        x, rows = prepared.x.to(self.tree_.leaves), np.arange(len(leaf))
+        with torch.no_grad():
+            offset = [tree.effects_in_leaves(x)[0].double().cpu().numpy()[leaf, rows] for tree in self.cause_trees_]
+
+        def baseline(times: FloatArray) -> FloatArray:
+            return np.stack([self._rises(tree, times) for tree in self.cause_trees_])
+
+        return CausesInLeaves.of(self.tree_.family.link.name, leaf, np.stack(offset), baseline, self._hazard_grid)
+
+    def _rises(self, tree: SoftTree, times: FloatArray) -> FloatArray:
+        """What the linear predictor of every leaf gains by each time, (L, T); -inf at time 0."""
+        later = torch.as_tensor(np.where(times > 0, times, 1.0)).to(self.tree_.leaves)
+        with torch.no_grad():
+            found = tree.baseline(later)[0].double().cpu().numpy()
+        found[:, times <= 0] = -np.inf
+        return found
 
     def _mixed(self, prepared: PreparedRows, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Survival (n, T) and incidences (n, T, K) of the mixture of all leaves."""
         with torch.no_grad():
             share = self.tree_.leaf_probability(prepared.x.to(self.tree_.leaves))[0].double().cpu().numpy()
-        grid = self._hazard_grid(float(times.max()))
         survival = np.zeros((len(prepared), len(times)))
         found = np.zeros((*survival.shape, len(self.cause_trees_)))
-        for rows in self._chunks(len(prepared), len(grid) + len(times)):
+        for rows in self._chunks(len(prepared), len(times)):
             part = prepared[rows]
             for number in range(share.shape[1]):
-                leaf = torch.full((1, len(part)), number, device=self.tree_.leaves.device)
-                free, risen = incidences(partial(self._hazards_in, leaf, part), grid, times)
+                free, risen = self._in_leaves(np.full(len(part), number), part, times)
                 survival[rows] += share[rows, number, None] * free
                 found[rows] += share[rows, number, None, None] * risen
         return survival, found

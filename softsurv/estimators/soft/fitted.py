@@ -28,6 +28,7 @@ from softsurv.metrics.evaluate import outcome
 from softsurv.metrics.histories import Incidence, by_code
 from softsurv.metrics.shifted_curves import ShiftedCurves
 from softsurv.nonparametric import StepFunction
+from softsurv.trees.causes_in_leaves import CountedIncidences, RankedByHazard
 
 if TYPE_CHECKING:
     import torch
@@ -134,8 +135,11 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
         def of_each(times: FloatArray) -> FloatArray:
             return self._log_cumulative_hazard(once, np.asarray(times, dtype=float))[place]
 
-        if prepared.path != "hbp" or self.cause_trees_:
+        if prepared.path != "hbp":
             return of_each
+        if self.cause_trees_:
+            curves = self._cause_curves(self._own_leaf(once), once)
+            return of_each if curves is None else RankedByHazard(curves.take(place), of_each)
         leaf = self._leaf(once)
         with torch.no_grad():
             effects = self.tree_.effects_in_leaves(self._place(once.x))[0].double().cpu().numpy()
@@ -144,15 +148,18 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
 
     def _rise(self, times: FloatArray) -> FloatArray:
         """What the linear predictor of each leaf gains by each time, (L, T); -inf at time 0."""
-        with torch.no_grad():
-            rise = self.tree_.baseline(self._place(torch.as_tensor(np.where(times > 0, times, 1.0))))[0]
-        found = rise.double().cpu().numpy()[self.tree_.used_leaves]
-        found[:, times <= 0] = -np.inf
-        return found
+        return self._rises(self.tree_, times)[self.tree_.used_leaves]
 
     def _incidence_of(self, prepared: PreparedRows) -> Incidence:
         once, place = prepared.once
-        return by_code(lambda times: self._incidences(once, times)[place])
+
+        def of_each(times: FloatArray) -> FloatArray:
+            return self._incidences(once, times)[place]
+
+        if prepared.path != "hbp" or not self.cause_trees_:
+            return by_code(of_each)
+        curves = self._cause_curves(self._own_leaf(once), once)
+        return by_code(of_each) if curves is None else CountedIncidences(curves.take(place), of_each)
 
     def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         if prepared.path != "hbp":
