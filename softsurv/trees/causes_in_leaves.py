@@ -18,6 +18,12 @@ LARGEST_EXPONENT = 300.0
 ROWS_AT_ONCE = 1024
 """Rows of a part of a prediction."""
 
+FEW_CELLS = 1e6
+"""Rows times times times causes of a prediction that tables do at once: the loops are compiled first, in seconds."""
+
+FEW_PAIRS = 3e5
+"""Rows times events of a measure, likewise."""
+
 PARTS = 16
 """Parts of the rows that are counted by themselves, whatever the number of threads: a sum is always the same."""
 
@@ -80,12 +86,14 @@ class CausesInLeaves:
         return replace(self, leaf=self.leaf[rows], effect=np.ascontiguousarray(self.effect[rows]))
 
     def incidences(self, times: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Survival (N, T) and cumulative incidences (N, T, K); None where a float does not hold the baselines."""
+        """Survival (N, T) and incidences (N, T, K); None where they are few, or a float does not hold the baselines."""
+        n, n_causes = self.effect.shape
+        if times.size == 0 or n * n_causes * (self.grid(float(times.max())).size + times.size) < FEW_CELLS:
+            return None
         from softsurv.trees.cause_kernels import fill_incidences  # numba comes with it
 
         if (tables := self._tables(times)) is None:
             return None
-        n, n_causes = self.effect.shape
         survival, found = np.empty((n, times.size)), np.empty((n, times.size, n_causes))
 
         def fill(rows: slice) -> None:
@@ -109,8 +117,10 @@ class CausesInLeaves:
 
         Returns
         -------
-        tuple of two ndarray (E,), or None where a float does not hold the baselines
+        tuple of two ndarray (E,), or None where they are few, or a float does not hold the baselines
         """
+        if rows.size * mass.size < FEW_PAIRS:
+            return None
         from softsurv.trees.cause_kernels import compare_hazards
 
         if (table := self._levels(time)) is None:
@@ -122,6 +132,8 @@ class CausesInLeaves:
         self, cause: int, rows: IntArray, time: FloatArray, first: IntArray, last: IntArray, mass: NDArray[Any]
     ) -> Counts | None:
         """As `count_by_hazard`, by the incidence of a cause, 0 to K - 1."""
+        if rows.size * mass.size < FEW_PAIRS:
+            return None
         from softsurv.trees.cause_kernels import compare_incidences, own_incidences
 
         if (tables := self._tables(time)) is None:
@@ -146,8 +158,6 @@ class CausesInLeaves:
 
     def _tables(self, times: FloatArray) -> tuple[Any, ...] | None:
         """What loops take for times (T,): points and steps of the grid, place of each time, level and rise there."""
-        if times.size == 0:
-            return None
         grid = self.grid(float(times.max()))
         at_grid, at_times = self._levels(grid), self._levels(times)
         if at_grid is None or at_times is None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles.causes_by_rows import LINKS, Rows, counted
 
+from softsurv.trees import causes_in_leaves
 from softsurv.trees.causes_in_leaves import CausesInLeaves, CountedIncidences, RankedByHazard, RankedByIncidence
 
 TIMES = np.array([0.0, 0.004, 0.01, 0.3, 2.0, 2.0001, 9.0, 25.0, 39.0])
@@ -17,6 +18,21 @@ def _events(seed=0, n=40):
     rows, time = rng.permutation(n)[:25], np.sort(rng.choice(TIMES[1:], 25))
     first = rng.integers(0, 5, n)
     return rows, time, first, np.minimum(first + rng.integers(0, 25, n), 25), rng.integers(0, 4, n).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def _compiled_for_few(monkeypatch):
+    """Loops are taken for these small tables, too."""
+    monkeypatch.setattr(causes_in_leaves, "FEW_CELLS", 0)
+    monkeypatch.setattr(causes_in_leaves, "FEW_PAIRS", 0)
+
+
+def test_few_rows_do_not_wait_for_the_compiler(monkeypatch):
+    """The first incidence of one row took three seconds on a machine, and in every process that can write no cache."""
+    monkeypatch.undo()
+    rows, events = Rows("proportional_hazards"), _events()
+    assert rows.curves.incidences(TIMES) is None
+    assert rows.curves.count_by_hazard(*events) is rows.curves.count_by_incidence(0, *events) is None
 
 
 @pytest.mark.parametrize("late", [0.0, BEYOND])
