@@ -43,6 +43,10 @@ class NoCompilerError(SoftsurvError, RuntimeError):
     """The compiler of numba is switched off; the message says how to switch it on."""
 
 
+class NotEnoughMemoryError(SoftsurvError, MemoryError):
+    """What was asked for is larger than the memory that is free; the message says by how much, and what to do."""
+
+
 class ModelFileError(SoftsurvError, ValueError):
     """A saved model is damaged, incomplete, or written by a newer version."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,6 +18,8 @@ from softsurv.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from softsurv.data.chunks import Place
 
 _EPILOG = """\
 examples:
@@ -96,10 +100,10 @@ def run(args: argparse.Namespace) -> int:
     args.of_cause = _cause_of(model, args.of_cause)
     say_beyond(args.times or (), float(model.horizon_), by="predict")
 
-    from softsurv.data.chunks import Table
+    from softsurv.data.chunks import Place, Table
 
     if args.chunk_rows is None:
-        parts = iter([read_table(args.data)])
+        parts = iter([(Place(0), read_table(args.data))])
     else:
         parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames()
     if out is None:
@@ -111,14 +115,30 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(model: Any, parts: Iterator[pd.DataFrame], args: argparse.Namespace, file: TextIO) -> int:
+def _write(model: Any, parts: Iterator[tuple[Place, pd.DataFrame]], args: argparse.Namespace, file: TextIO) -> int:
     """The predictions as csv; returns how many there are."""
+    from softsurv.data.chunks import within_chunk
+
     count = 0
-    for rows in parts:
-        found = _predictions(model, rows, args)
+    for place, rows in parts:
+        with within_chunk(place), _counting(count, len(rows), args.chunk_rows is not None):
+            found = _predictions(model, rows, args)
         found.to_csv(file, index=False, header=count == 0, lineterminator="\n")
         count += len(found)
     return count
+
+
+@contextmanager
+def _counting(first: int, n: int, in_chunks: bool) -> Iterator[None]:
+    """Within the block notes on rows that are read in chunks say which rows they count: later ones tell no more."""
+    if not in_chunks:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for one in caught:
+        told = f"{one.message}; counted in the rows from {first} to {first + n - 1} alone"
+        warnings.warn_explicit(told, one.category, one.filename, one.lineno)
 
 
 def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:

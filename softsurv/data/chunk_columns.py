@@ -106,7 +106,7 @@ def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [va
                 f"source must have the same columns throughout, got {min(other)!r} in some rows only: the rows from "
                 f"{chunk.first_row} on differ from those before; write the column to every file"
             )
-        with within_chunk(chunk.first_row):
+        with within_chunk(chunk.place):
             for name in chunk.X.columns:
                 seen.setdefault(str(name), _Column()).see(chunk.X[name], str(name))
     total: dict[str, _Column] = {}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from softsurv.data.frames import (
     unnamed_columns,
     without_unnamed,
 )
+from softsurv.data.histories import NAMED_ROW
 from softsurv.data.kinds import declared
 from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -43,15 +44,28 @@ reads ahead, and cannot be told not to."""
 _TYPES = "types are taken from its first 16 MiB, so convert it to parquet where a later row differs"
 
 
+class Place(NamedTuple):
+    """Where a chunk begins: its row in the table; its file and its row there, where the table is several files."""
+
+    row: int
+    file: Path | None = None
+    file_row: int = 0
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Some rows: raw features, outcome and weight, and where they stand in the table; rows of weight 0 are left out."""
 
-    first_row: int
+    place: Place
     X: pd.DataFrame
     time: FloatArray
     event: BoolArray
     weight: FloatArray | None = None
+
+    @property
+    def first_row(self) -> int:
+        """The row of the table at which the chunk begins."""
+        return self.place.row
 
     def checksum(self) -> int:
         """A number that differs where a value of these rows does."""
@@ -146,18 +160,18 @@ class Table:
             If a column is missing, or holds what :class:`softsurv.data.survival_data.SurvivalData` refuses.
         """
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        for first_row, frame in read(self, rank, size, says):
-            with within_chunk(first_row):
-                chunk = self._checked(first_row, frame)
+        for place, frame in read(self, rank, size, says):
+            with within_chunk(place):
+                chunk = self._checked(place, frame)
             if len(chunk.time):
                 yield chunk
 
-    def frames(self) -> Iterator[pd.DataFrame]:
-        """Raw rows, chunk by chunk, with whatever columns there are: for prediction."""
+    def frames(self) -> Iterator[tuple[Place, pd.DataFrame]]:
+        """Raw rows, chunk by chunk, with whatever columns there are, and where each chunk begins: for prediction."""
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        return (declared(frame, (), self.missing_values) for _, frame in read(self, 0, 1, True))
+        return ((place, declared(frame, (), self.missing_values)) for place, frame in read(self, 0, 1, True))
 
-    def _checked(self, first_row: int, frame: pd.DataFrame) -> Chunk:
+    def _checked(self, place: Place, frame: pd.DataFrame) -> Chunk:
         for role, name in (("time", self.time), ("event", self.event), ("weight", self.weight)):
             if name is not None and name not in frame.columns:
                 shown = ", ".join(map(repr, list(frame.columns)[:12]))
@@ -175,20 +189,21 @@ class Table:
             if not weight.all():
                 counts = weight > 0
                 features, time, event, weight = features[counts], time[counts], event[counts], weight[counts]
-        return Chunk(first_row, declared(features, self.categorical, self.missing_values), time, event, weight)
+        return Chunk(place, declared(features, self.categorical, self.missing_values), time, event, weight)
 
 
 @contextmanager
-def within_chunk(first_row: int) -> Iterator[None]:
-    """Tell where the rows of a sentence are counted from."""
+def within_chunk(place: Place) -> Iterator[None]:
+    """Within the block errors count rows from the chunk's first; they are told with rows of the file."""
     try:
         yield
     except InvalidSurvivalDataError as error:
-        if first_row == 0 or " at row " not in str(error):
+        within = "" if place.file is None else f" of {place.file.name!r}"
+        first = place.row if place.file is None else place.file_row
+        told = NAMED_ROW.sub(lambda found: f" at row {int(found[1]) + first}{within}", str(error))
+        if told == str(error):
             raise
-        raise InvalidSurvivalDataError(
-            f"{error}; rows are counted within the chunk that begins at row {first_row}"
-        ) from None
+        raise InvalidSurvivalDataError(told) from None
 
 
 def _kind(path: Path) -> str | None:
@@ -196,12 +211,14 @@ def _kind(path: Path) -> str | None:
     return next((kind for kind in ("parquet", "csv") if f".{kind}" in suffixes), None)
 
 
-def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tuple[int, pd.DataFrame]]:
+def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tuple[Place, pd.DataFrame]]:
     """Slices of row groups; a reader opens only the row groups that hold its chunks."""
     import pyarrow.parquet as pq
 
     first_row = number = 0
-    for path in table.files:
+    files = table.files
+    for path in files:
+        file_start, named = first_row, path if len(files) > 1 else None
         with (
             readable(path, "source", "check the file"),
             pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file,
@@ -214,13 +231,14 @@ def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tup
                 if mine:
                     content = file.read_row_group(group, use_threads=False)
                     for cut in mine:
-                        yield first_row + cut, content.slice(cut, table.chunk_rows).to_pandas()
+                        place = Place(first_row + cut, named, first_row + cut - file_start)
+                        yield place, content.slice(cut, table.chunk_rows).to_pandas()
                 first_row, number = first_row + rows, number + len(cuts)
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
 
 
-def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tuple[int, pd.DataFrame]]:
+def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tuple[Place, pd.DataFrame]]:
     """Slices of the rows in order; every reader parses the whole file and keeps its own."""
     import pyarrow as pa
     from pyarrow import csv
@@ -228,7 +246,9 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
     first_row = number = 0
     quoted = csv.ParseOptions(newlines_in_values=True)
     missing = {"strings_can_be_null": True, "null_values": MISSING}
-    for path in table.files:
+    files = table.files
+    for path in files:
+        file_start, named = first_row, path if len(files) > 1 else None
         with readable(path, "source", _TYPES):
             unnamed = unnamed_columns(path)
             with pa.input_stream(path) as file:
@@ -244,7 +264,8 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
             with csv.open_csv(path, read, quoted, convert) as stream:
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
-                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, says=says and number == 0)
+                        place = Place(first_row, named, first_row - file_start)
+                        yield place, without_unnamed(part.to_pandas(), unnamed, path, says=says and number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")

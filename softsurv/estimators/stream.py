@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.chunk_columns import fit_preprocessor
-from softsurv.data.chunks import Chunk, Table
+from softsurv.data.chunks import Chunk, Table, within_chunk
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.column_names import time_names
@@ -180,12 +180,13 @@ def predict_stream(
         Columns ``risk`` and ``leaf``, and ``survival_<t>`` for each time, for the rows of one chunk.
     """
     rows = table if isinstance(table, Table) else Table(table, time="", event="")
-    for frame in rows.frames():
-        found = {"risk": model.predict(frame), "leaf": model.apply(frame)}
-        if times is not None:
-            grid = grid_of(times)
-            curves = model.predict_survival_function(frame, times=grid)
-            found |= {f"survival_{name}": curves[:, k] for k, name in enumerate(time_names(grid))}
+    for place, frame in rows.frames():
+        with within_chunk(place):
+            found = {"risk": model.predict(frame), "leaf": model.apply(frame)}
+            if times is not None:
+                grid = grid_of(times)
+                curves = model.predict_survival_function(frame, times=grid)
+                found |= {f"survival_{name}": curves[:, k] for k, name in enumerate(time_names(grid))}
         yield pd.DataFrame(found)
 
 
@@ -245,7 +246,8 @@ def _fill(
     digests: list[tuple[int, str]] = []
     n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
     for chunk in chunks:
-        x = np.asarray(encoder.transform(chunk.X), dtype=np.float64)
+        with within_chunk(chunk.place):
+            x = np.asarray(encoder.transform(chunk.X), dtype=np.float64)
         store.append(x, chunk.time, chunk.event, chunk.weight)
         digests.append((chunk.first_row, _digest(x, chunk)))
         sums.add(torch.from_numpy(np.stack([x.sum(0), np.square(x).sum(0)])))

@@ -44,7 +44,7 @@ def explorer(
     data: Any,
     *,
     time_unit: str | None = None,
-    max_rows: int = 1000,
+    max_rows: int | None = None,
     height: int = 900,
 ) -> Explorer:
     """Open an interactive view of a tree and some rows.
@@ -61,8 +61,9 @@ def explorer(
         Rows to explore.
     time_unit : str, optional
         For labels; known for the package's own data sets.
-    max_rows : int
-        Rows the page holds; more are thinned evenly. The numbers of the leaves count all rows.
+    max_rows : int, optional
+        Rows the page holds; more are thinned evenly. By default 1,000, and fewer of more than 500 features: as
+        many as make 500,000 cells. The numbers of the leaves count all rows.
     height : int
         Height of the view in a notebook, in pixels.
 
@@ -85,7 +86,7 @@ def explorer(
     >>> explorer(tree, test)                                    # doctest: +SKIP
     >>> explorer(tree, test).save("explorer.html")              # doctest: +SKIP
     """
-    if max_rows < 1:
+    if max_rows is not None and max_rows < 1:
         raise InvalidParameterError(f"max_rows must be at least 1, got {max_rows!r}")
     read = read_data(data)
     return Explorer(explorer_page(explorer_payload(tree, read, max_rows, time_unit=time_unit)), height)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import torch
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.encoding import labels
+from softsurv.data.encoding import OutputColumn, labels
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import default_times, leaf_kaplan_meier, leaf_looks, steps
 from softsurv.explore.splits import QuestionSplit
@@ -27,16 +28,21 @@ BEYOND = 0.01
 EARLIEST = 1e-6
 """Share of the time axis from which on medians are read off the grid to about a hundredth."""
 
+USUAL_ROWS, USUAL_CELLS = 1000, 500_000
+"""Rows of a page, and rows x features, where the user asks for no number: a page of some 10 MB at most."""
+
 LINE = 40
 """Characters of a line of a rule."""
 
 
 def explorer_payload(
-    tree: Any, data: SurvivalData, max_rows: int = 1000, n_times: int = 80, time_unit: str | None = None
+    tree: Any, data: SurvivalData, max_rows: int | None = None, n_times: int = 80, time_unit: str | None = None
 ) -> dict[str, Any]:
     """Everything the interactive view needs; rows beyond ``max_rows`` are thinned evenly."""
     view, unit = tree_view(tree), unit_of(data, time_unit)
     times = _times(tree, view, n_times)
+    if max_rows is None:
+        max_rows = max(1, min(USUAL_ROWS, USUAL_CELLS // max(data.X.shape[1], 1)))
     kept = np.arange(data.n)
     if data.n > max_rows:
         kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
@@ -96,9 +102,11 @@ def nodes_of(view: TreeView) -> list[dict[str, Any]]:
 
 def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
     """Raw features with their range over training and these rows, or their levels."""
-    found = []
+    found, encoded = [], defaultdict(list)
+    for column in view.columns:
+        encoded[column.source].append(column)
     for name in X.columns:
-        own = [column for column in view.columns if column.source == name]
+        own = encoded.get(name, [])
         if not own:
             continue
         if all(column.kind != "number" for column in own):
@@ -106,22 +114,27 @@ def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
             found.append({"name": name, "levels": list(levels), "low": 0, "high": 1})
             continue
         values = X[name].astype(float)
-        low, high = _range(view, name, np.asarray(values, dtype=np.float64))
+        low, high = _range(view, name, own, np.asarray(values, dtype=np.float64))
         step = 1 if bool((values.dropna() % 1 == 0).all()) else (high - low) / 200
         numeric = {"low": low, "high": high, "step": step, "whole": name in view.whole}
         found.append({"name": name, "levels": None, **numeric})
     return found
 
 
-def _range(view: TreeView, source: str, values: FloatArray) -> tuple[float, float]:
+def _range(
+    view: TreeView,
+    source: str,
+    encoded: list[OutputColumn],  # of this source
+    values: FloatArray,  # (n,) raw
+) -> tuple[float, float]:
     """Range of a number over these rows and what the tree knows of training: its scale, or the questions it asks."""
     if view.preprocessor is not None:
-        own = [c for c in view.columns if c.source == source and c.kind == "number"]
-        known = [column.to_units(v) for column in own for v in (0.0, 1.0)]
+        known = [column.to_units(v) for column in encoded if column.kind == "number" for v in (0.0, 1.0)]
     else:
         splits = [node.split for node in view.branches if isinstance(node.split, QuestionSplit)]
         known = [cut for s in splits for cut in s.boundaries(view.columns, np.zeros(0), source)]
-    low, high = float(np.nanmin([*values, *known])), float(np.nanmax([*values, *known]))
+    both = np.append(values, known)
+    low, high = float(np.nanmin(both)), float(np.nanmax(both))
     if view.preprocessor is None and known:  # both answers to a question were given in training
         beyond = BEYOND * (high - low or 1.0)
         low, high = min(low, min(known) - beyond), max(high, max(known) + beyond)
@@ -138,10 +151,11 @@ def rows_of(X: pd.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, An
     table: dict[str, list[Any]] = {}
     for source in sources:
         column = X[source["name"]]
-        as_text = source["levels"] is not None
-        table[source["name"]] = (
-            list(labels(column, source["name"])) if as_text else [None if pd.isna(v) else float(v) for v in column]
-        )
+        if source["levels"] is not None:
+            table[source["name"]] = list(labels(column, source["name"]))
+        else:
+            values = column.astype(float).to_numpy(dtype=np.float64, na_value=np.nan)
+            table[source["name"]] = [None if value != value else value for value in values.tolist()]
     return [{name: values[k] for name, values in table.items()} for k in range(len(X))]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import is_number
 from softsurv.data.rules import level_words, rounded_text
 from softsurv.data.survival_data import SurvivalData
@@ -46,6 +47,7 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
         "repeated rows": facts["duplicate_rows"],
         "rows with time 0": facts["zero_times"],
         "late entries": facts["late_entries"],
+        **({} if data.weight is None else {"weights": _weights(data.weight.numpy())}),
         "groups": ", ".join(map(level_words, facts["groups"])) or "none",
     }
     counts = pd.DataFrame({"value": [_plain(v) for v in lines.values()]}, index=list(lines))
@@ -57,6 +59,12 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
         f'<div class="row">{table(counts, "The rows of this report")}{_overall(data, time_unit)}</div>'
         f"{table(features, 'Features', 'feature')}{rest}"
     )
+
+
+def _weights(weight: FloatArray) -> str:
+    """What rows weigh in curves and measures; the counts beside it are of rows."""
+    low, high, total = map(rounded_text, (weight.min(), weight.max(), weight.sum()))
+    return f"{low} to {high}, sum {total}; counts are of rows"
 
 
 def _plain(value: Any) -> str:

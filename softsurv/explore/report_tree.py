@@ -193,7 +193,8 @@ def _leaf_section(
         _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",
         f"{SINGLE_ROWS if view.soft else ONE_CURVE} Black steps: {curve_name(data)}"
-        f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
+        f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: "
+        f"{'rows' if data.weight is None else 'weight'} at risk.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""

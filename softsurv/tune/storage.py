@@ -29,6 +29,9 @@ UNMARKED_SECONDS = 60.0
 """After so long a running trial without a mark counts as lost: between making and marking it, its process ended or its
 database went away."""
 
+RECORD = b'{"op_code":'
+"""What each record of a journal begins with."""
+
 CREATE_ATTEMPTS = 5
 """Workers that start together may all create the tables of a new database; all but one try again."""
 
@@ -115,9 +118,9 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
     Raises
     ------
     SoftsurvError
-        If the database cannot be reached, or its driver is not installed.
+        If the database cannot be reached, its driver is not installed, or a journal is damaged.
     InvalidParameterError
-        If the path of an SQLite file is given, which needs a URL.
+        If the path of an SQLite file is given, which needs a URL, or that of a file which is no journal.
     """
     if isinstance(storage, BaseStorage):
         return storage
@@ -130,7 +133,26 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
     if path.suffix in (".db", ".sqlite", ".sqlite3"):
         raise InvalidParameterError(f"storage must be a journal file or a URL, got {place!r}; write sqlite:///{place}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    return JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
+    _refuse_other_files(path)
+    try:
+        return JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
+    except ValueError as error:
+        raise SoftsurvError(
+            f"storage {place!r} is a damaged journal ({error}); restore it from a copy, or begin a new study elsewhere"
+        ) from error
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise where a file is there that is no journal: records would be added to somebody's table."""
+    if not path.is_file():
+        return
+    with open(path, "rb") as file:
+        begin = file.read(len(RECORD))
+    if not RECORD.startswith(begin):  # a new journal is empty, and the first record may be half written
+        raise InvalidParameterError(
+            f"storage must be a new file or the journal of a study, got {str(path)!r}, which is neither; choose "
+            "another path"
+        )
 
 
 def beats_folder(storage: str | os.PathLike[str] | BaseStorage | None, output: Path | None) -> Path | None:
@@ -197,19 +219,19 @@ def _open_database(url: str) -> RDBStorage:
                     grace_period=DATABASE_GRACE_SECONDS,
                 )
         except ImportError as error:
-            raise SoftsurvError(f"storage {_public(url)!r} needs a database driver: {error}; pip install it") from error
+            raise SoftsurvError(f"storage {public(url)!r} needs a database driver: {error}; pip install it") from error
         except Exception as error:
             if attempt + 1 == CREATE_ATTEMPTS:
                 reason = str(error).strip().splitlines()[0]
                 remedy = "its folder is there" if url.startswith("sqlite") else "the server runs"
                 raise SoftsurvError(
-                    f"storage {_public(url)!r} cannot be opened ({reason}); check the URL and that {remedy}"
+                    f"storage {public(url)!r} cannot be opened ({reason}); check the URL and that {remedy}"
                 ) from error
             time.sleep(0.2 * 2**attempt)
     raise AssertionError("unreachable")
 
 
-def _public(url: str) -> str:
+def public(url: str) -> str:
     """The URL without a password."""
     head, at, tail = url.rpartition("@")
     return f"{head.partition('://')[0]}://...@{tail}" if at else url

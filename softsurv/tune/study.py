@@ -174,8 +174,16 @@ def _open(plan: StudyPlan) -> optuna.Study:
     """The study of this plan, made if need be, refused if it is another one of the same name."""
     study_ = plan.open(open_storage(plan.storage, plan.output))
     wanted = plan.identity()
+    trials = study_.get_trials(deepcopy=False)  # before the mark: another worker marks the study before its first trial
+    begun = [one for one in trials if one.state != TrialState.WAITING]
     known = study_.user_attrs.get("softsurv")
     if known is None:
+        directions = [one.name.lower() for one in study_.directions]
+        if begun or directions != list(plan.objective.directions):
+            raise InvalidParameterError(
+                f"the study {plan.name!r} in this storage is of another program, with {len(begun)} trials, directions "
+                f"{directions}; choose another name or storage to begin a new one"
+            )
         study_.set_user_attr("softsurv", wanted)
         return study_
     for key in {**wanted, **known}:

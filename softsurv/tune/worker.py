@@ -34,6 +34,7 @@ from softsurv.tune.storage import (
     has_unmarked_trials,
     is_lost,
     open_storage,
+    public,
 )
 
 logger = logging.getLogger(__name__)
@@ -62,17 +63,30 @@ class StudyPlan:
     batch: int = 1
 
     def open(self, storage: BaseStorage) -> optuna.Study:
-        """The study in its storage, with this plan's sampler and pruner."""
+        """The study in its storage, with this plan's sampler and pruner.
+
+        Raises
+        ------
+        SoftsurvError
+            If the storage takes no study.
+        """
         goal = self.objective
-        with quiet_optuna():
-            return optuna.create_study(
-                storage=storage,
-                study_name=self.name,
-                directions=goal.directions,
-                sampler=make_sampler(self.sampler, self.seed),
-                pruner=make_pruner(self.pruner, goal.n_folds, len(goal.measures)),
-                load_if_exists=True,
-            )
+        try:
+            with quiet_optuna():
+                return optuna.create_study(
+                    storage=storage,
+                    study_name=self.name,
+                    directions=goal.directions,
+                    sampler=make_sampler(self.sampler, self.seed),
+                    pruner=make_pruner(self.pruner, goal.n_folds, len(goal.measures)),
+                    load_if_exists=True,
+                )
+        except optuna.exceptions.StorageInternalError as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[0]
+            raise SoftsurvError(
+                f"storage {public(str(self.storage))!r} takes no study ({reason}); check that it may be written and "
+                "that its tables are those of optuna"
+            ) from error
 
     def of_worker(self, number: int) -> StudyPlan:
         """The plan of one of several workers, with a device of its own where there are several."""

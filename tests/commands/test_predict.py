@@ -140,6 +140,38 @@ def test_cells_that_meant_missing_in_the_fit_do_so_in_predictions(trial):
     assert not np.allclose(pd.read_csv("p.csv")["risk"], known)
 
 
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "30"]], ids=["at once", "in chunks"])
+def test_a_wrong_row_is_named_by_its_place_in_the_file(chunks, trial, model, capsys):
+    """In chunks it was that within the chunk, of which nothing told the number."""
+    table = make_table()
+    table.loc[75, "age"] = np.inf
+    table.to_csv("wrong.csv", index=False)
+    assert main(["predict", model, "wrong.csv", *chunks]) == 1
+    assert "an infinite value in column 'age' at row 75;" in capsys.readouterr().err
+
+
+def test_a_folder_names_the_file_of_a_wrong_row(trial, model, capsys):
+    (trial / "parts").mkdir()
+    make_table().to_csv("parts/a.csv", index=False)
+    make_table().assign(age=[1.0] * 75 + [np.inf] * 5).to_csv("parts/b.csv", index=False)
+    assert main(["predict", model, "parts", "--chunk-rows", "30"]) == 1
+    assert "in column 'age' at row 75 of 'b.csv';" in capsys.readouterr().err
+
+
+def test_notes_on_chunks_say_which_rows_they_count(trial, model, capsys):
+    """The counts of the first chunk were told as those of the table."""
+    make_table().assign(arm=["other"] * 40 + ["new"] * 10 + ["other"] * 30).to_csv("other.csv", index=False)
+    arguments = ["predict", model, "other.csv", "--out", "p.csv"]
+    assert main([*arguments, "--chunk-rows", "30"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("in 30 row(s): 'other'") == 1
+    assert said.endswith("; counted in the rows from 0 to 29 alone\n")
+    assert main(arguments) == 0
+    said = capsys.readouterr().err
+    assert "in 70 row(s): 'other'" in said
+    assert "counted" not in said
+
+
 def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):
     (trial / "p.csv").write_text("good")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data.chunk_columns import fit_preprocessor
-from softsurv.data.chunks import Chunk
+from softsurv.data.chunks import Chunk, Place
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
@@ -26,7 +26,7 @@ def cut(frame, size):
     ones = np.ones(len(frame))
     for first in range(0, len(frame), size):
         part = slice(first, first + size)
-        yield Chunk(first, frame.iloc[part], ones[part], ones[part] > 0)
+        yield Chunk(Place(first), frame.iloc[part], ones[part], ones[part] > 0)
 
 
 def state(encoder):
@@ -98,17 +98,19 @@ def test_infinite_numbers_are_named(value):
 def test_files_of_other_columns_are_told():
     X, outcome = pd.DataFrame({"x": [1.0, 2.0], "z": [0.0, 1.0]}), {"time": np.ones(2), "event": np.ones(2, bool)}
     for later in (X[["x"]], X.assign(extra=1.0)):
-        chunks = [Chunk(0, X, **outcome), Chunk(2, later, **outcome)]
+        chunks = [Chunk(Place(0), X, **outcome), Chunk(Place(2), later, **outcome)]
         with pytest.raises(InvalidSurvivalDataError, match=r"same columns throughout, got '(z|extra)'.*rows from 2 on"):
             fit_preprocessor(iter(chunks))
-    assert fit_preprocessor(iter([Chunk(0, X, **outcome), Chunk(2, X[["z", "x"]], **outcome)])).input_names_ == [
+    assert fit_preprocessor(
+        iter([Chunk(Place(0), X, **outcome), Chunk(Place(2), X[["z", "x"]], **outcome)])
+    ).input_names_ == [
         "x",
         "z",
     ]
 
 
-def test_the_row_of_a_wrong_cell_is_counted_within_its_chunk():
+def test_the_row_of_a_wrong_cell_is_that_of_the_table():
     X, outcome = pd.DataFrame({"x": [1.0, 2.0]}), {"time": np.ones(2), "event": np.ones(2, bool)}
-    chunks = [Chunk(0, X, **outcome), Chunk(2, X.replace(2.0, np.inf), **outcome)]
-    with pytest.raises(InvalidSurvivalDataError, match=r"got inf at row 1; .*within the chunk that begins at row 2"):
+    chunks = [Chunk(Place(0), X, **outcome), Chunk(Place(2), X.replace(2.0, np.inf), **outcome)]
+    with pytest.raises(InvalidSurvivalDataError, match=r"got inf at row 3;"):
         fit_preprocessor(iter(chunks))

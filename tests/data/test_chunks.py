@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.data.chunks import Chunk, Table
+from softsurv.data.chunks import Chunk, Place, Table
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 
 
@@ -72,7 +72,7 @@ def test_a_quote_within_a_value_hides_no_row_from_the_types(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_frames_for_prediction_keep_every_column(tmp_path, kind):
-    found = pd.concat(Table(written(tmp_path, kind), "", "", missing_values=["new"]).frames())
+    found = pd.concat(frame for _, frame in Table(written(tmp_path, kind), "", "", missing_values=["new"]).frames())
     assert list(found) == list(rows())
     assert found["arm"].isna().all()
 
@@ -84,17 +84,28 @@ def test_a_table_without_rows_is_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize(("name", "value", "sentence"), [
-    ("w", -1.0, "got -1 at row 1; fix the weight; rows are counted within the chunk that begins at row 7"),
-    ("w", 1e200, r"weight must be 0 or from 1e-100 to 1e\+100, got 1e\+200 at row 1"),
-    ("t", np.inf, "time must be finite and >= 0, got inf at row 1"),
-    ("died", None, "event must be known, got nan at row 1.*; rows are counted within the chunk that begins at row 7"),
+    ("w", -1.0, "got -1 at row 8; fix the weight$"),
+    ("w", 1e200, r"weight must be 0 or from 1e-100 to 1e\+100, got 1e\+200 at row 8"),
+    ("t", np.inf, "time must be finite and >= 0, got inf at row 8"),
+    ("died", None, "event must be known, got nan at row 8;"),
 ])  # fmt: skip
-def test_a_wrong_cell_is_named_with_its_chunk(tmp_path, name, value, sentence):
+def test_a_wrong_cell_is_named_by_its_row_of_the_table(tmp_path, name, value, sentence):
     frame = rows()
     frame.loc[8, name] = value
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(InvalidSurvivalDataError, match=sentence):
         list(Table(tmp_path / "rows.parquet", "t", "died", "w", chunk_rows=7).chunks())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_wrong_cell_of_several_files_is_named_by_its_file_and_row_there(tmp_path, kind):
+    (tmp_path / "b").mkdir()
+    files = [written(tmp_path, kind), written(tmp_path / "b", kind)]
+    wrong = rows()
+    wrong.loc[8, "w"] = -1.0
+    wrong.to_parquet(files[1], row_group_size=10) if kind == "parquet" else wrong.to_csv(files[1], index=False)
+    with pytest.raises(InvalidSurvivalDataError, match=rf"got -1 at row 8 of 'rows.{kind}'; fix the weight$"):
+        list(Table(files, "t", "died", "w", chunk_rows=7).chunks())
 
 
 def test_files_of_one_kind_in_the_order_of_their_names(tmp_path):
@@ -134,14 +145,15 @@ def test_a_change_between_two_readings_is_told(tmp_path, change):
 
 def test_the_checksum_of_a_chunk_knows_every_cell_and_place():
     def chunk(**changes):
-        given = {"first_row": 0, "X": pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]}), "time": np.array([1.0, 2.0]),
+        given = {"place": Place(0), "X": pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]}),
+                 "time": np.array([1.0, 2.0]),
                  "event": np.array([True, False]), "weight": None}  # fmt: skip
         return Chunk(**(given | changes)).checksum()
 
     same = chunk()
     assert chunk() == same
     others = [
-        chunk(first_row=2), chunk(time=np.array([1.0, 3.0])), chunk(event=np.array([True, True])),
+        chunk(place=Place(2)), chunk(time=np.array([1.0, 3.0])), chunk(event=np.array([True, True])),
         chunk(weight=np.ones(2)), chunk(X=pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
         chunk(X=pd.DataFrame({"a": [1.0, 2.0], "c": ["x", None]})),
     ]  # fmt: skip

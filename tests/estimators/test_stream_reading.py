@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.data.chunks import Chunk
+from softsurv.data.chunks import Chunk, Place
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.stream_reading import CountedChunks, in_all
 
@@ -12,7 +12,7 @@ from softsurv.estimators.stream_reading import CountedChunks, in_all
 def chunks(frame, size=10):
     for first in range(0, len(frame), size):
         rows = frame.iloc[first : first + size]
-        yield Chunk(first, rows.drop(columns=["t", "d"]), rows["t"].to_numpy(), rows["d"].to_numpy())
+        yield Chunk(Place(first), rows.drop(columns=["t", "d"]), rows["t"].to_numpy(), rows["d"].to_numpy())
 
 
 @pytest.fixture

@@ -31,6 +31,15 @@ def test_counts_are_those_of_the_data():
     assert "<b>arm" not in data_section(data, None)
 
 
+def test_weights_are_told_where_there_are_any():
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+    data = SurvivalData(X, [1.0, 2.0, 4.0], [True, False, True], weight=[0.5, 2.0, 0.25])
+    found = rows_of(data_section(data, None))
+    assert found["weights"] == ["0.25 to 2, sum 2.75; counts are of rows"]
+    assert found["rows"] == ["3"]
+    assert "weights" not in rows_of(data_section(SurvivalData(X, data.time, data.event), None))
+
+
 def test_causes_and_subjects_have_rows_of_their_own():
     X = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
     data = survival_data(X, start=[0, 1, 0], stop=[1, 3, 2], cause=["", "seal", ""], id=[1, 1, 2])

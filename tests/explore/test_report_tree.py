@@ -1,10 +1,12 @@
 """The report's sections on the tree: leaves compared by the log-rank test, numbers at risk, and a section a leaf."""
 
 import re
+from dataclasses import replace
 
 import lifelines.statistics
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
 
 from softsurv.explore.curves import leaf_summary
@@ -54,6 +56,13 @@ def test_every_leaf_that_rows_reach_has_a_section_with_its_numbers(which, reques
             assert re.search(rf"\b{n} rows?\b.*\b{events} events?\b", body)
             assert "rows at risk" in body
             assert ("curves of single rows" in body) == view.soft
+
+
+def test_weights_at_risk_are_called_weights(gbsg2):
+    weighted = replace(gbsg2.test, weight=torch.full((gbsg2.test.n,), 0.3, dtype=torch.float64))
+    (_, _, body), *_ = leaf_sections(gbsg2.tree, weighted, "days")
+    assert "below the axis: weight at risk." in body
+    assert "rows at risk" not in body
 
 
 def test_effects_stand_with_their_leaf_and_intervals(gbsg2, optimal):

@@ -45,6 +45,31 @@ def test_a_folder_that_is_not_there_is_made_for_a_journal_and_told_for_a_databas
         open_storage(f"sqlite:///{tmp_path}/b/study.db", None)
 
 
+@pytest.mark.parametrize("content", [b"age,months,died\n61,3,1\n52,9,0", b"\xd5\x00\n", b"x"])
+def test_a_file_that_is_no_journal_is_refused_and_stays(tmp_path, content):
+    """A record was added to it, and its last line cut off where it had no end."""
+    (tmp_path / "trial.csv").write_bytes(content)
+    with pytest.raises(InvalidParameterError, match=r"must be a new file or the journal of a study, got .*trial.csv'"):
+        open_storage(tmp_path / "trial.csv", None)
+    assert (tmp_path / "trial.csv").read_bytes() == content
+
+
+def test_a_damaged_journal_is_one_sentence(tmp_path):
+    path = tmp_path / "study.journal"
+    optuna.create_study(storage=open_storage(path, None))
+    path.write_bytes(path.read_bytes() + b"no record\nno record\n")
+    with pytest.raises(SoftsurvError, match=r"study.journal' is a damaged journal .*; restore it from a copy"):
+        open_storage(path, None)
+
+
+@pytest.mark.parametrize("begin", [b"", b'{"op', b'{"op_code":0,"wor'])
+def test_a_journal_whose_first_record_was_cut_off_is_taken(tmp_path, begin):
+    path = tmp_path / "study.journal"
+    path.write_bytes(begin)
+    optuna.create_study(study_name="s", storage=open_storage(path, None))
+    assert optuna.load_study(study_name="s", storage=open_storage(path, None)).trials == []
+
+
 def test_a_server_that_is_not_there_is_one_sentence():
     pytest.importorskip("psycopg2", reason="the driver psycopg2 is not installed")
     with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL") as caught:

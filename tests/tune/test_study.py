@@ -237,6 +237,27 @@ def test_another_study_of_the_same_name_is_refused(data, quick_space, tmp_path):
         quick(data.take(range(100)), quick_space, output=tmp_path, n_trials=1)
 
 
+@pytest.mark.parametrize("n_trials", [0, 2])
+def test_a_study_of_another_program_is_refused(data, quick_space, n_trials):
+    """Its best trial was refitted with arguments that no tree has, or values of other directions were told."""
+    storage = optuna.storages.InMemoryStorage()
+    other = optuna.create_study(study_name="softsurv", storage=storage, direction="minimize")
+    other.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=n_trials)
+    message = rf"'softsurv' in this storage is of another program, with {n_trials} trials, directions \['minimize'\]"
+    with pytest.raises(InvalidParameterError, match=message):
+        quick(data, quick_space, storage=storage)
+    assert other.user_attrs == {}
+    assert len(other.trials) == n_trials
+    assert len(quick(data, quick_space, storage=storage, name="mine", n_trials=1, refit=False).study.trials) == 1
+
+
+def test_a_storage_that_takes_no_study_is_one_sentence(data, quick_space, tmp_path):
+    optuna.create_study(storage=f"sqlite:///{tmp_path}/kept.db")
+    url = f"sqlite:///file:{tmp_path}/kept.db?mode=ro&uri=true"
+    with pytest.raises(SoftsurvError, match=r"takes no study \(.*readonly database\); check that it may be written"):
+        quick(data, quick_space, storage=url)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.checks import confidence, one_kind_of_event
+from softsurv.estimators.shared.tables import check_room
 from softsurv.greenwood import falling_limits
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
@@ -71,6 +72,7 @@ class LeafBands:
         one_kind_of_event(self.cause_names_)
         self._refuse_curves_that_borrow()
         grid, curves = self._grid(times), self.curves_
+        check_room(len(leaf), len(grid), 2)
         limits = np.empty((2, len(curves.hazards), len(grid)))
         for k, (curve, variance) in enumerate(zip(curves.survival, curves.variances, strict=True)):
             for end, values in zip(limits, falling_limits(curve.values, variance, share), strict=True):

@@ -27,6 +27,7 @@ from softsurv.estimators.shared.conditional import ConditionalSurvival, ages
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
+from softsurv.estimators.shared.tables import by_rows
 from softsurv.estimators.shared.tags import TakesAnyTable
 from softsurv.estimators.shared.training_data import TrainingData
 from softsurv.estimators.shared.training_rows import (
@@ -121,6 +122,11 @@ class SurvivalTreeBase(
         Nothing was observed after ``horizon_``, the last training time. Later times are extrapolated: by the formula of
         the leaf in a soft tree, by the last value of the curve in an optimal one. A
         `DataWarning` names them.
+
+        Raises
+        ------
+        NotEnoughMemoryError
+            If the table takes more memory than is free: 8 bytes for each row and time.
         """
         return self._curves(self._grid(times), self._checked(X, how), return_array, survival_from_log_cumulative_hazard)
 
@@ -142,7 +148,8 @@ class SurvivalTreeBase(
         grid = self._grid(times)
         if grid.min() <= 0:
             raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
-        return self._hazard(self._checked(X, how), grid)
+        prepared = self._checked(X, how)
+        return by_rows(len(prepared), len(grid), lambda rows: self._hazard(prepared[rows], grid))
 
     def predict_quantile(
         self, X: Any, probability: float = 0.5, cause: int | str | None = None, *, after: Any = None, **how: Any
@@ -311,7 +318,7 @@ class SurvivalTreeBase(
     def _curves(
         self, grid: FloatArray, prepared: Any, return_array: bool, of: Callable[[FloatArray], FloatArray]
     ) -> Any:
-        values = of(self._log_cumulative_hazard(prepared, grid))
+        values = by_rows(len(prepared), len(grid), lambda rows: of(self._log_cumulative_hazard(prepared[rows], grid)))
         if return_array:
             return values
         from sksurv.functions import StepFunction as SksurvStepFunction

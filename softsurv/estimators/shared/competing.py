@@ -16,6 +16,7 @@ from softsurv.data.histories import cause_code
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.tables import check_room, new_table
 from softsurv.metrics.histories import Incidence, by_code
 from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
 
@@ -241,7 +242,7 @@ class CompetingRisks:
         prepared = self._prepare(rows.X.iloc[order], **how)  # type: ignore[attr-defined]
         subject, begin, end = subject[order], begin[order], end[order]
         lattice = self._hazard_grid(float(max(grid.max(), begin.max())))
-        found = np.empty((int(subject[-1]) + 1, len(grid)))
+        found = new_table(int(subject[-1]) + 1, len(grid))
         width, cells = len(lattice) + len(grid), CELLS / max(len(self.cause_names_), 1)
         starts = (np.sqrt(width**2 + 4 * cells) - width) / 2  # rows at once: each may add its start to the times
         for some in self._chunks(len(found), int((width + starts) * len(subject) / len(found)) + 1):
@@ -273,7 +274,9 @@ class CompetingRisks:
     def _of_causes(self, X: Any, times: ArrayLike | None, how: dict[str, Any]) -> tuple[FloatArray, Any]:
         """The grid and the prepared rows of a prediction by cause."""
         self._require_causes()
-        return self._grid(times), self._prepare(X, **how)  # type: ignore[attr-defined]
+        grid, prepared = self._grid(times), self._prepare(X, **how)  # type: ignore[attr-defined]
+        check_room(len(prepared), len(grid), len(self.cause_names_))
+        return grid, prepared
 
     def _cause_risk(self, prepared: Any, times: FloatArray, code: int) -> FloatArray:
         """Mean over times of log(-log(1 - F_k)), which is log H where there is one cause; (n,)."""

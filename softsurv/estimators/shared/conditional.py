@@ -15,6 +15,7 @@ from softsurv.data.readers import refuse_other_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
+from softsurv.estimators.shared.tables import by_rows
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import area_from, log_time_simpson
 
@@ -75,16 +76,22 @@ class ConditionalSurvival:
             raise InvalidParameterError("give times, or ahead for times counted from after, and not both")
         grid = self._grid(times) if ahead is None else grid_of(ahead, "ahead")
         prepared = self._checked(X, how)
-        begin = ages(after, X, len(self._leaf(prepared)))[:, None]
-        if ahead is None:
-            due, log_hazard = grid, self._log_cumulative_hazard(prepared, grid)
-        else:
-            due = begin + grid
+        n = len(prepared)
+        begin = ages(after, X, n)[:, None]
+        if ahead is not None:
             say_beyond(begin.max(initial=0.0) + grid, self.horizon_)
-            log_hazard = self._at_own_times(prepared, due)
+
+        def of(rows: slice) -> FloatArray:
+            own = begin if len(begin) == 1 else begin[rows]
+            return self._lasting(prepared[rows], own, grid[None] if ahead is None else own + grid)
+
+        return by_rows(n, len(grid), of)
+
+    def _lasting(self, prepared: Any, begin: FloatArray, due: FloatArray) -> FloatArray:
+        """Probability of surviving to times (n, T) or (1, T) given survival up to others, (n, 1) or (1, 1): (n, T)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            rise = np.maximum(np.exp(log_hazard) - np.exp(self._at_own_times(prepared, begin)), 0.0)
-        return np.where(due <= begin, 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
+            rise = np.exp(self._at_own_times(prepared, due)) - np.exp(self._at_own_times(prepared, begin))
+        return np.where(due <= begin, 1.0, np.exp(-np.nan_to_num(np.maximum(rise, 0.0), nan=np.inf, posinf=np.inf)))
 
     def _remaining_mean(self, prepared: Any, age: FloatArray, end: float) -> FloatArray:
         """Expected time from an age, (n,) or (1,), until the event or ``end``, of those left, (n,)."""

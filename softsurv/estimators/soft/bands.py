@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.checks import confidence, one_kind_of_event
+from softsurv.estimators.shared.tables import check_room, row_blocks
 
 
 class CurveBands:
@@ -54,7 +55,11 @@ class CurveBands:
             )
         grid = self._grid(times)
         tree, leaf, later = self.tree_, self._leaf(prepared), grid > 0
+        check_room(len(leaf), len(grid), 2)
         limits = np.ones((2, len(leaf), len(grid)))
         if later.any():
-            limits[:, :, later] = survival_band(tree, covariance, leaf, prepared.x, grid[later], share)
+            for rows in row_blocks(len(leaf), len(grid)):
+                limits[:, rows, later] = survival_band(
+                    tree, covariance, leaf[rows], prepared.x[rows], grid[later], share
+                )
         return limits[0], limits[1]
