@@ -99,7 +99,7 @@ def test_a_report_and_an_evaluation_tell_once_of_new_levels_and_far_values(tmp_p
     calls = {
         "evaluate": lambda: tree.evaluate(rows),
         "plot_path": lambda: plot_path(tree, rows, new.iloc[[3]]),
-        "report": lambda: write_report(tree, rows, tmp_path / "report.html", bootstrap=2),
+        "report": lambda: write_report(tree, rows, tmp_path / "report.html", stability=2),
     }
     for name, call in calls.items():
         found = given(call)

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         group=args.sensitive,
         n_boot=args.bootstrap,
         seed=args.seed,
-        bootstrap=args.stability,
+        stability=args.stability,
         note=note,
     )
     echo(f"wrote {written}, {written.stat().st_size / 1e6:.1f} MB")

@@ -29,7 +29,7 @@ def report_html(
     group: str | None = None,
     n_boot: int = 200,
     seed: int = 0,
-    bootstrap: int = 0,
+    stability: int = 0,
     note: str = "",
 ) -> str:
     """The report as one HTML page without scripts and without anything from outside.
@@ -49,7 +49,7 @@ def report_html(
         Bootstrap samples behind the intervals.
     seed : int
         Seed of the bootstrap.
-    bootstrap : int
+    stability : int
         Samples of these rows on which the rules of a soft tree are found again, for the stability of its splits; 0:
         none, otherwise at least 2. Give the training rows then.
     note : str
@@ -60,8 +60,8 @@ def report_html(
     str
     """
     read, tree = read_data(data), survival_tree(tree)
-    if bootstrap != 0:  # before what takes long
-        whole("bootstrap", bootstrap, LEAST_SAMPLES)
+    if stability != 0:  # before what takes long
+        whole("stability", stability, LEAST_SAMPLES)
     if group is not None:
         sensitive_rows(read, group)
     name = title or f"Survival tree on {read.name or 'data'}"
@@ -70,7 +70,7 @@ def report_html(
         ("data", "Data", data_section(read, time_unit)),
         ("quality", "Quality", before + quality_section(tree, read, time_unit, n_boot, seed)),
         ("calibration", "Calibration", calibration_section(tree, read, time_unit)),
-        ("tree", "Tree", tree_section(tree, read, time_unit, bootstrap, seed)),
+        ("tree", "Tree", tree_section(tree, read, time_unit, stability, seed)),
         *leaf_sections(tree, read, time_unit),
     ]
     if read.group is not None:

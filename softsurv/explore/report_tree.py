@@ -54,8 +54,8 @@ FEW_EVENTS = 10
 """A leaf with fewer events than this is called uncertain."""
 
 
-def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap: int = 0, seed: int = 0) -> str:
-    """Picture, rules as text, curves of all rows, effects; with ``bootstrap`` samples the stability of the splits."""
+def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, samples: int = 0, seed: int = 0) -> str:
+    """Picture, rules as text, curves of all rows, effects; with bootstrap ``samples`` the stability of the splits."""
     view = tree_view(tree)
     curves = plot_leaf_curves(
         tree, data, ax=new_figure(*with_room_for_key(view.n_leaves, 6.4, 3.8)), time_unit=time_unit
@@ -81,7 +81,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     words = logrank_words(tree, data)
     parts.append(paragraph(words) if words else "")
     told = summary_section(tree) if view.soft else ""
-    steady = stability_section(tree, data, bootstrap, seed) if bootstrap else ""
+    steady = stability_section(tree, data, samples, seed) if samples else ""
     return "".join(parts) + f'<div class="row">{"".join(effects)}</div>' + told + steady
 
 
@@ -116,14 +116,14 @@ def summary_section(tree: Any) -> str:
     return "".join([*parts, *(paragraph(note) for note in summary.notes)])
 
 
-def stability_section(tree: Any, data: SurvivalData, bootstrap: int, seed: int) -> str:
+def stability_section(tree: Any, data: SurvivalData, samples: int, seed: int) -> str:
     """How steady the splits are, as a picture and a table; a sentence where the tree has no rules."""
     if not is_of_rules(tree):
         return paragraph("Stability over bootstrap samples is measured for soft trees of rules alone.", "note")
-    found = split_stability(tree, data, bootstrap, seed)
+    found = split_stability(tree, data, samples, seed)
     ax = plot_split_stability(found, new_figure(7.2, 1.0 + 0.75 * len(found)))
     words = (
-        f"The rules were found again on {bootstrap} samples of these rows, drawn with replacement, with the same "
+        f"The rules were found again on {samples} samples of these rows, drawn with replacement, with the same "
         "setting. Long blue bars: the data ask for this feature whatever the sample."
     )
     picture = figure(ax, "Stability of the splits", words)

@@ -140,7 +140,7 @@ def test_effects_of_causes_are_drawn(trees, data):
 
 @pytest.mark.parametrize("kind", ["weibull", "optimal"])
 def test_the_report_tells_of_causes(trees, data, kind):
-    text = report_html(trees[kind], data, n_boot=20, bootstrap=0)
+    text = report_html(trees[kind], data, n_boot=20, stability=0)
     assert "Measures by cause" in text
     if kind == "weibull":
         assert re.search(r'<th scope="row"[^>]*>dead: leaf 0: a, \+', text)

@@ -101,7 +101,7 @@ ASKED = {
     "profile": lambda tree, data, _: ex.plot_feature_profile(tree, data, "age", n_values=3, max_rows=20),
     "explorer": lambda tree, data, _: ex.explorer(tree, data, max_rows=20).page,
     "ONNX": lambda tree, data, folder: ex.export_onnx(tree, folder / "tree.onnx", [1.0, 2.0]),
-    "report": lambda tree, data, _: ex.report_html(tree, data, n_boot=20, bootstrap=0),
+    "report": lambda tree, data, _: ex.report_html(tree, data, n_boot=20, stability=0),
     "saved": _saved,
 }
 ALWAYS = ("text", "dot", "risk", "survival", "median", "leaf summary", "words", "picture", "parts", "curves", "saved")

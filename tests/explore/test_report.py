@@ -190,8 +190,8 @@ def test_the_command_writes_the_page(gbsg2, tmp_path, capsys):
 
 def test_one_sample_for_the_stability_is_refused_before_the_work(gbsg2, monkeypatch):
     monkeypatch.setattr("softsurv.explore.report.data_section", None)
-    with pytest.raises(InvalidParameterError, match="bootstrap must be an integer >= 2, got 1"):
-        report_html(gbsg2.tree, gbsg2.test, bootstrap=1)
+    with pytest.raises(InvalidParameterError, match="stability must be an integer >= 2, got 1"):
+        report_html(gbsg2.tree, gbsg2.test, stability=1)
 
 
 def test_the_log_rank_test_of_the_leaves_is_on_the_page(page, gbsg2):

@@ -101,7 +101,7 @@ def test_the_picture_and_the_report_show_it(steady, table):
     ax = plot_split_stability(table)
     words = [text.get_text() for text in ax.texts]
     assert any(text.startswith(f"root: {table.loc['root', 'rule']}") for text in words)
-    page = report_html(tree, data, n_boot=20, bootstrap=2)
+    page = report_html(tree, data, n_boot=20, stability=2)
     assert "Stability of the splits" in page
     assert "hazard ratio" in page
     assert "Stability" not in report_html(tree, data, n_boot=20)
@@ -114,6 +114,6 @@ def test_what_has_no_rules_is_refused(gbsg2, steady):
     with pytest.raises(InvalidParameterError, match="use a SoftSurvivalTree of rules"):
         split_stability(models, steady[0], n=2)
     told = "Stability over bootstrap samples is measured for soft trees of rules alone."
-    assert told in report_html(models, steady[0], n_boot=20, bootstrap=2)
+    assert told in report_html(models, steady[0], n_boot=20, stability=2)
     with pytest.raises(InvalidParameterError, match="n must be an integer >= 2, got 1"):
         split_stability(steady[1], steady[0], n=1)
