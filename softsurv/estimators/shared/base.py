@@ -38,8 +38,8 @@ from softsurv.metrics.evaluate import outcome
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import log_time_simpson
 
-ROWS_AT_ONCE = 8192
-"""Rows of an integral over time whose curves are held together: so few tables stay near the processor."""
+ROWS_AT_ONCE, CELLS_AT_ONCE = 8192, 800_000
+"""Rows of an integral over time whose curves are held together, and rows x times: so few stay near the processor."""
 
 
 class SurvivalTreeBase(
@@ -236,10 +236,11 @@ class SurvivalTreeBase(
 
     def _restricted_mean(self, prepared: Any, end: float) -> FloatArray:
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
-        total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
+        total = np.full(len(prepared), grid[0])  # S = 1 before the first point
+        n_parts = min(len(total), ROWS_AT_ONCE) * len(grid) // CELLS_AT_ONCE + 1
         for begin in range(0, len(total), ROWS_AT_ONCE):
             rows = slice(begin, begin + ROWS_AT_ONCE)
-            for chunk in np.array_split(np.arange(len(grid)), 20):
+            for chunk in np.array_split(np.arange(len(grid)), n_parts):
                 log_hazard = self._log_cumulative_hazard(prepared[rows], grid[chunk])
                 total[rows] += survival_from_log_cumulative_hazard(log_hazard) @ width[chunk]
         return total
