@@ -174,7 +174,7 @@ def compare(
     whole("n_repeats", n_repeats, 1)
     options = {} if times is None else {"times": times}
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
-    found = []
+    found: list[dict[str, Any]] = []
     total = len(named) * len(folds)
     with _bar(progress, total) as bar:
         for number, (train, test) in enumerate(folds):
