@@ -59,6 +59,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of the folds (default: 0)")
     parser.add_argument("--out", metavar="FILE", help="a .csv file for the measures of every fold")
     parser.add_argument("--plot", metavar="FILE", help="a picture, such as compared.png")
+    parser.add_argument("--no-progress", action="store_true", help="show no progress line")
     return parser
 
 
@@ -75,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
 
     models = {name: _model(name) for name in names}
     echo(data_line(data))
-    found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
+    shown = False if args.no_progress else None
+    found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed, progress=shown)
     echo("", str(found))
     if out is not None:
         with replacing(out) as part:

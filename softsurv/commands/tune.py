@@ -107,6 +107,10 @@ def run(args: argparse.Namespace) -> int:
     check_outcome(args)
     out = output_folder(args.out or f"{Path(args.data).stem}-study")
     check_table(args)
+    if args.storage is not None:
+        from softsurv.tune.storage import check_place
+
+        check_place(args.storage)  # a large table would be read first, for nothing
 
     data = read_data(args, training=True)  # before optuna and torch, which are slow to load
 

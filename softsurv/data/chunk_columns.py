@@ -48,9 +48,9 @@ class _Column:
         self.number = kind
         if kind:
             values = numbers(column, name)
+            require(~np.isinf(values), values, f"column {name!r}", "finite or missing", "replace it")
             self.some_missing |= bool(np.isnan(values).any())
             values = values[~np.isnan(values)]
-            require(np.isfinite(values), values, f"column {name!r}", "finite or missing", "replace it")
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
             self.count += values.size
             self.sums.append(float(values.sum()))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.columns import check_listed, event_column, float_column, require
 from softsurv.data.frames import (
     MISSING,
@@ -45,11 +45,15 @@ _TYPES = "types are taken from its first 16 MiB, so convert it to parquet where 
 
 
 class Place(NamedTuple):
-    """Where a chunk begins: its row in the table; its file and its row there, where the table is several files."""
+    """Where a chunk begins: its row in the table; its file and its row there, where the table is several files.
+
+    ``kept`` are the numbers, within the chunk, of its rows where some were left out.
+    """
 
     row: int
     file: Path | None = None
     file_row: int = 0
+    kept: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -188,19 +192,24 @@ class Table:
             check_size_of_weights(weight, "weight")
             if not weight.all():
                 counts = weight > 0
+                place = place._replace(kept=np.flatnonzero(counts))
                 features, time, event, weight = features[counts], time[counts], event[counts], weight[counts]
         return Chunk(place, declared(features, self.categorical, self.missing_values), time, event, weight)
 
 
 @contextmanager
 def within_chunk(place: Place) -> Iterator[None]:
-    """Within the block errors count rows from the chunk's first; they are told with rows of the file."""
+    """Within the block errors count the chunk's rows; they are told with rows of the file."""
     try:
         yield
     except InvalidSurvivalDataError as error:
         within = "" if place.file is None else f" of {place.file.name!r}"
         first = place.row if place.file is None else place.file_row
-        told = NAMED_ROW.sub(lambda found: f" at row {int(found[1]) + first}{within}", str(error))
+
+        def told_of(row: int) -> str:
+            return f" at row {(row if place.kept is None else int(place.kept[row])) + first}{within}"
+
+        told = NAMED_ROW.sub(lambda found: told_of(int(found[1])), str(error))
         if told == str(error):
             raise
         raise InvalidSurvivalDataError(told) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import warnings
@@ -25,6 +26,8 @@ from softsurv.stopping import many_fits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+logger = logging.getLogger(__name__)
 
 MEASURES = {"harrell_c": "higher", "uno_c": "higher", "cd_auc": "higher", "ibs": "lower"}
 """Measures that are shown, and their better side."""
@@ -134,7 +137,8 @@ def compare(
     seed : int
         Seed of the folds.
     progress : bool, optional
-        Show a progress line; by default on a terminal.
+        Show a progress line, which names the model that is fitted; by default on a terminal. Each fit is also logged
+        at level INFO, as it begins.
     times : array_like, optional
         Grid of cd_auc and ibs; see `softsurv.metrics.evaluate`.
 
@@ -170,11 +174,13 @@ def compare(
     whole("n_repeats", n_repeats, 1)
     options = {} if times is None else {"times": times}
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
-    found = []
-    with _bar(progress, len(named) * len(folds)) as bar:
+    found: list[dict[str, Any]] = []
+    total = len(named) * len(folds)
+    with _bar(progress, total) as bar:
         for number, (train, test) in enumerate(folds):
             parts = rows.take(train), rows.take(test)
             for name, model in named.items():
+                logger.info("fit %d of %d: %s on fold %d", len(found) + 1, total, name, number)
                 bar.set_postfix_str(name)
                 found.append({"model": name, "fold": number} | _one(name, model, number, *parts, **options))
                 bar.update()

@@ -221,8 +221,14 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     return pd.DataFrame(rows).set_index("leaf")
 
 
-def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.DataFrame:
+def distinguishing(
+    view: TreeView,
+    encoded: FloatArray,  # (n, P)
+    rows: IntArray,
+) -> pd.DataFrame:
     """What sets some rows apart from the others, strongest first.
+
+    ``encoded`` are the features of all rows, as `TreeView.encode` gives them: once for all leaves.
 
     Returns
     -------
@@ -230,14 +236,14 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.Dat
         ``here`` and ``elsewhere``, means in the data's own units (shares of a level), and ``difference`` of the
         means in standard deviations of all rows, all of known values. Empty where there are no other rows.
     """
-    inside = np.zeros(data.n, dtype=bool)
+    inside = np.zeros(len(encoded), dtype=bool)
     inside[rows] = True
     columns = ["here", "elsewhere", "difference"]
     if inside.all() or not inside.any() or not view.columns:
         return pd.DataFrame(columns=columns, dtype=float)
-    encoded = view.encode(data.X)
     here, elsewhere = _known_mean(encoded[inside]), _known_mean(encoded[~inside])
-    spread = np.sqrt(_known_mean((encoded - _known_mean(encoded)) ** 2))
+    away = encoded - _known_mean(encoded)
+    spread = np.sqrt(_known_mean(np.square(away, out=away)))
     difference = np.divide(here - elsewhere, spread, out=np.zeros_like(spread), where=spread > 0)
     difference[np.isnan(difference)] = 0.0  # no value is known on one side
     units = [
@@ -255,8 +261,9 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.Dat
 
 def _known_mean(encoded: FloatArray) -> FloatArray:
     """Mean of the known values of each column (n, P); nan where none is known."""
-    n = np.count_nonzero(~np.isnan(encoded), axis=0)
-    return np.divide(np.nansum(encoded, axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)
+    known = ~np.isnan(encoded)
+    n = np.count_nonzero(known, axis=0)
+    return np.divide(encoded.sum(0, where=known), n, out=np.full(n.shape, np.nan), where=n > 0)
 
 
 def table_of(tree: Any, data: Any) -> LeafTable:

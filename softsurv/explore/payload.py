@@ -48,8 +48,8 @@ def explorer_payload(
         kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
     shown = data.take(kept)
     encoded = view.encode(data.X)
-    known = np.ma.masked_invalid(encoded)  # missing values that are routed stay so
-    spread = np.ma.filled(np.ma.ptp(known, axis=0), 1.0) if encoded.size else np.ones(len(view.columns))
+    spread = np.fmax.reduce(encoded) - np.fmin.reduce(encoded)  # missing values that are routed stay so
+    spread[np.isnan(spread)] = 1.0  # no value is known
     columns = [
         column._asdict() | {"scale": column.scale or 1.0, "spread": float(wide) or 1.0}
         for column, wide in zip(view.columns, spread, strict=True)
@@ -67,7 +67,7 @@ def explorer_payload(
         "fills": fills_of(view),
         "sources": sources,
         "nodes": nodes_of(view),
-        "leaves": _leaves(tree, view, data, times, unit),
+        "leaves": _leaves(tree, view, data, encoded, times, unit),
         "rows": rows_of(shown.X, sources),
         "labels": [str(label) for label in shown.X.index],
         "outcome": _outcomes(shown),
@@ -229,7 +229,9 @@ def module_arithmetic(module: SoftTree, times: FloatArray) -> list[dict[str, Any
     ]
 
 
-def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, unit: str) -> list[dict[str, Any]]:
+def _leaves(
+    tree: Any, view: TreeView, data: SurvivalData, encoded: FloatArray, times: FloatArray, unit: str
+) -> list[dict[str, Any]]:
     leaf, looks = tree.apply(data.X), leaf_looks(tree)
     found = []
     for number, arithmetic in enumerate(leaf_arithmetic(tree, view, times)):
@@ -242,7 +244,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             "rule": view.path_words(number),
             "median": "no rows",
             "km": {"times": [], "values": []},
-            "apart": [list(row) for row in apart_words(view, data, rows).itertuples()],
+            "apart": [list(row) for row in apart_words(view, encoded, rows).itertuples()],
         }
         if rows.size:
             curve = leaf_kaplan_meier(data, rows)

@@ -154,9 +154,14 @@ def logrank_words(tree: Any, data: SurvivalData) -> str:
 def leaf_sections(tree: Any, data: SurvivalData, time_unit: str | None) -> list[tuple[str, str, str]]:
     """A section for every leaf."""
     view, times = tree_view(tree), default_times(tree)
-    summary = leaf_summary(tree, data)
+    summary, encoded = leaf_summary(tree, data), view.encode(data.X)
+
     return [
-        (f"leaf-{one.leaf}", f"Leaf {one.leaf}", _leaf_section(tree, view, data, one, summary, times, time_unit))
+        (
+            f"leaf-{one.leaf}",
+            f"Leaf {one.leaf}",
+            _leaf_section(tree, view, data, one, summary, times, time_unit, encoded),
+        )
         for one in curves_by_leaf(tree, data, times)
     ]
 
@@ -169,6 +174,7 @@ def _leaf_section(
     summary: pd.DataFrame,
     times: FloatArray,
     time_unit: str | None,
+    encoded: FloatArray,  # (n, P)
 ) -> str:
     row: Any = summary.loc[one.leaf]
     unit = unit_of(data, time_unit)
@@ -187,8 +193,7 @@ def _leaf_section(
         f"{with_unit(row['restricted_mean'], unit)}. Strongest features on the way and in the leaf: "
         f"{row['top_features'] or 'none'}."
     )
-    apart = apart_words(view, data, one.rows)
-    band = leaf_interval(data, one.rows)
+    apart, band = apart_words(view, encoded, one.rows), leaf_interval(data, one.rows)
     pictures = figure(
         _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",

@@ -143,9 +143,12 @@ def value_words(column: OutputColumn, encoded: float) -> str:
     return f"{column.source} = {rounded_text(column.to_units(encoded))}"
 
 
-def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int = 6) -> pd.DataFrame:
-    """What sets some rows apart, as text: means of numbers, percentages of levels, differences in deviations."""
-    found = distinguishing(view, data, rows).head(count)
+def apart_words(view: TreeView, encoded: FloatArray, rows: IntArray, count: int = 6) -> pd.DataFrame:
+    """What sets some rows apart, as text: means of numbers, percentages of levels, differences in deviations.
+
+    The arguments are those of `distinguishing`.
+    """
+    found = distinguishing(view, encoded, rows).head(count)
     numbers = {column.name for column in view.columns if column.kind == "number"}
 
     def text(column: str) -> list[str]:

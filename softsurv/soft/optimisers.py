@@ -80,9 +80,9 @@ class Metric(Protocol):
         """The metric of some trees."""
 
 
-Rounds = Callable[[tuple[Any, ...], tuple[float, ...], int], int]
+Rounds = Callable[[tuple[Any, ...], tuple[float, ...], int, Callable[[], bool]], int]
 """Takes rounds of every tree in place, how many it says: the tables of ``_State``, the limits of
-`step_kernels.advance_tree`, and how many rounds at most."""
+`step_kernels.advance_tree`, how many rounds at most, and whether to stop, which is asked before each call."""
 
 
 @runtime_checkable
@@ -259,8 +259,12 @@ def _tree_by_tree(
     memory, f, taken = state.memory, state.f.clone(), state.taken
     tables = memory.table, memory.slot, f, state.direction, state.slope, state.step, state.least, taken, state.moving
     in_place, left = tuple(arrays(*tables)), 4 * settings.max_iterations
-    while left > 0 and bool(state.moving.any()) and not (budget is not None and budget.exhausted):
-        left -= rounds(in_place, limits, left)
+
+    def stop() -> bool:
+        return budget is not None and budget.exhausted
+
+    while left > 0 and bool(state.moving.any()) and not stop():
+        left -= rounds(in_place, limits, left, stop)
     return Minimum(apart(memory.x.clone(), shapes), f, taken < settings.max_iterations)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softsurv.soft.one_pass import arrays, baseline_of, code_of, is_compiled
@@ -15,11 +18,18 @@ from softsurv.sparse.leaf_metric import JointMetric, LeafMetric, Leaves, OwnSlop
 PRODUCTS_A_CALL = 2**26
 """Multiplications of one call, which takes some hundredths of a second. The time limit is checked between calls."""
 
+ROUNDS_A_SORT = 8
+"""Least rounds of a tree in a call, which first sorts its rows: with 2,000 rows of 1,000 columns that takes as long as
+four rounds."""
+
 OWN_PRODUCTS = 32
 """Cost of the loss of a row beside its columns, in multiplications."""
 
 MOST_NUMBERS = 2**24
 """Largest design, in numbers, that is copied and sorted by leaf: 128 MiB. Larger ones are fitted round by round."""
+
+SHARED_TABLE = 5
+"""Place of the parameters ``at`` among the tables of a metric (`fit_kernels.next_step`): the same for every tree."""
 
 
 def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
@@ -35,16 +45,35 @@ def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
         return None
     rows = arrays(p.design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
     penalties = tuple(arrays(leaves.strength, leaves.free, leaves.ridge))
-    products = leaves.leaf.numel() * (p.design.shape[-1] + OWN_PRODUCTS)
-    at_once = max(PRODUCTS_A_CALL // max(products, 1), 1)
-    guess = tuple(arrays(*_tables(metric, p.weight)))
+    guess, trees = tuple(arrays(*_tables(metric, p.weight))), len(leaves.leaf)
+    of_tree = leaves.leaf[0].numel() * (p.design.shape[-1] + OWN_PRODUCTS)
+    together = PRODUCTS_A_CALL // max(trees * of_tree, 1)
+    # where rounds of all trees take long, each has its own calls: a sort then serves several rounds
+    apart = trees > 1 and together < ROUNDS_A_SORT
+    at_once = max(PRODUCTS_A_CALL // max(of_tree, 1), ROUNDS_A_SORT) if apart else max(together, ROUNDS_A_SORT)
 
-    def rounds(state: tuple[Any, ...], limits: tuple[float, ...], most: int) -> int:
-        count = min(at_once, most)
-        fit_kernels.fit_rounds(state, limits, count, link, baseline, *rows, penalties, guess)
+    def rounds(state: tuple[Any, ...], limits: tuple[float, ...], most: int, stop: Callable[[], bool]) -> int:
+        count, tables = min(at_once, most), (state, rows, penalties, guess)
+        for tree in np.flatnonzero(state[-1]) if apart else [None]:
+            if stop():
+                break
+            moved, own, held, metric_ = tables if tree is None else _of_tree(tables, int(tree), trees)
+            fit_kernels.fit_rounds(moved, limits, count, link, baseline, *own, held, metric_)
         return count
 
     return rounds
+
+
+def _of_tree(tables: Sequence[Sequence[NDArray[Any]]], tree: int, trees: int) -> list[tuple[NDArray[Any], ...]]:
+    """One tree's part of tables of M trees or of G groups of equally many; tables that all trees share stay whole."""
+
+    def part(table: NDArray[Any]) -> NDArray[Any]:
+        at = tree * len(table) // trees
+        return table[at : at + 1]
+
+    *others, guess = tables
+    metric = tuple(table if k == SHARED_TABLE else part(table) for k, table in enumerate(guess))
+    return [*(tuple(map(part, of_kind)) for of_kind in others), metric]
 
 
 def _tables(metric: LeafMetric, like: Tensor) -> tuple[Tensor, ...]:

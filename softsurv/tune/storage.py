@@ -32,6 +32,9 @@ database went away."""
 RECORD = b'{"op_code":'
 """What each record of a journal begins with."""
 
+SQLITE = b"SQLite format 3\0"
+"""What each SQLite database begins with; a new one may be empty."""
+
 CREATE_ATTEMPTS = 5
 """Workers that start together may all create the tables of a new database; all but one try again."""
 
@@ -120,26 +123,84 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
     SoftsurvError
         If the database cannot be reached, its driver is not installed, or a journal is damaged.
     InvalidParameterError
-        If the path of an SQLite file is given, which needs a URL, or that of a file which is no journal.
+        If `check_place` refuses the place.
     """
     if isinstance(storage, BaseStorage):
         return storage
     if storage is None and output is None:
         return InMemoryStorage()
     place = os.fspath(storage) if storage is not None else str(_default_journal(output))
+    check_place(place)
     if "://" in place:
         return _open_database(place)
     path = Path(place)
-    if path.suffix in (".db", ".sqlite", ".sqlite3"):
-        raise InvalidParameterError(f"storage must be a journal file or a URL, got {place!r}; write sqlite:///{place}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _refuse_other_files(path)
     try:
         return JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
     except ValueError as error:
         raise SoftsurvError(
             f"storage {place!r} is a damaged journal ({error}); restore it from a copy, or begin a new study elsewhere"
         ) from error
+
+
+def check_place(place: str | os.PathLike[str]) -> None:
+    """Refuse what can hold no study, as far as can be told before it is opened. Nothing is made, nobody is asked.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a URL is none, or names no kind of database, or the SQLite file is none or has no folder; if the path of an
+        SQLite file is given, which needs a URL, or that of a file which is no journal.
+    """
+    place = os.fspath(place)
+    if "://" in place:
+        _refuse_urls(place)
+        return
+    if place.startswith("sqlite:") or Path(place).suffix in (".db", ".sqlite", ".sqlite3"):
+        file = place.removeprefix("sqlite:")
+        raise InvalidParameterError(f"storage must be a journal file or a URL, got {place!r}; write sqlite:///{file}")
+    _refuse_other_files(Path(place))
+
+
+def _refuse_urls(url: str) -> None:
+    """Raise where no database can be opened by a URL, however often it is tried."""
+    from sqlalchemy import exc, make_url
+
+    try:
+        parsed = make_url(url)
+        parsed.get_dialect()
+    except (exc.ArgumentError, ValueError) as error:
+        reason = str(error).replace(url, public(url))
+        raise InvalidParameterError(
+            f"storage must be the URL of a database, got {public(url)!r}, which is none ({reason}); write "
+            "sqlite:///study.db or postgresql+psycopg://user@host/base"
+        ) from None
+    if parsed.get_backend_name() != "sqlite":
+        return
+    if parsed.host:
+        raise InvalidParameterError(
+            f"storage must have three slashes before an SQLite file, got {url!r}; write sqlite:///{parsed.host}"
+        )
+    file = parsed.database or ":memory:"
+    if file != ":memory:" and not file.startswith("file:"):
+        _refuse_no_database(url, Path(file))
+
+
+def _refuse_no_database(url: str, path: Path) -> None:
+    """Raise where an SQLite file cannot be made, or is none."""
+    if not path.parent.is_dir():
+        raise InvalidParameterError(
+            f"storage must be in a folder that is there, got {url!r}; make the folder {str(path.parent)!r}"
+        )
+    if path.is_dir():
+        raise InvalidParameterError(f"storage must name a file, got {url!r}, which is a folder; write {url}/study.db")
+    if path.is_file():
+        with open(path, "rb") as file:
+            begin = file.read(len(SQLITE))
+        if begin and begin != SQLITE:
+            raise InvalidParameterError(
+                f"storage must be a new file or an SQLite database, got {url!r}, which is neither; choose another path"
+            )
 
 
 def _refuse_other_files(path: Path) -> None:

@@ -42,6 +42,20 @@ def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
     assert "got cause; leave out cause or the model" in capsys.readouterr().err
 
 
+def test_each_fit_is_logged_as_it_begins_and_shown_on_a_terminal(trial, monkeypatch, capsys, caplog):
+    arguments = ["compare", "trial.csv", *OUTCOME, "--models", "kaplan_meier", "cox", "--folds", "2", "--verbose"]
+    with caplog.at_level("INFO", logger="softsurv"):
+        assert main(arguments) == 0
+    fits = [f"fit {k + 1} of 4: {name} on fold {k // 2}" for k, name in enumerate(["kaplan_meier", "cox"] * 2)]
+    assert [record.message for record in caplog.records if "fit" in record.message] == fits
+    assert "comparing" not in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(arguments) == 0
+    assert "4/4" in capsys.readouterr().err
+    assert main([*arguments, "--no-progress"]) == 0
+    assert "comparing" not in capsys.readouterr().err
+
+
 def test_a_picture_of_no_format_is_said_before_the_fits(trial, capsys):
     assert main(["compare", "trial.csv", *OUTCOME, "--models", "kaplan_meier", "--plot", "c.xyz"]) == 1
     out, err = capsys.readouterr()

@@ -91,6 +91,13 @@ def test_evaluate_takes_the_columns_of_a_study(data, tmp_path, capsys):
     assert capsys.readouterr().out == shown
 
 
+def test_a_storage_that_is_refused_is_told_before_the_table_is_read(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("softsurv.commands.tune.read_data", lambda *_, **__: pytest.fail("the table was read"))
+    arguments = ["tune", str(table), "--time", "t", "--event", "died", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--storage", f"sqlite:///{tmp_path}/none/study.db"]) == 1
+    assert "storage must be in a folder that is there" in capsys.readouterr().err
+
+
 def test_ctrl_c_in_a_trial_ends_without_a_traceback(table, tmp_path, monkeypatch, capfd):
     """The same command takes the study up again."""
     arguments = ["tune", str(table), "--time", "t", "--event", "died", "--trials", "1", "--folds", "2", "--no-progress"]

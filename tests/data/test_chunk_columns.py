@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data.chunk_columns import fit_preprocessor
-from softsurv.data.chunks import Chunk, Place
+from softsurv.data.chunks import Chunk, Place, Table
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
@@ -93,6 +93,25 @@ def test_the_most_frequent_level_fills_and_the_first_of_equals():
 def test_infinite_numbers_are_named(value):
     with pytest.raises(InvalidSurvivalDataError, match=r"column 'x' must be finite or missing, got -?inf at row 1"):
         fit_preprocessor(cut(pd.DataFrame({"x": [1.0, value, 2.0]}), 3))
+
+
+def test_missing_cells_before_an_infinite_one_count_as_rows():
+    with pytest.raises(InvalidSurvivalDataError, match=r"got inf at row 2;"):
+        fit_preprocessor(cut(pd.DataFrame({"x": [np.nan, 1.0, np.inf]}), 3))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_of_weight_zero_count_in_the_row_of_a_wrong_cell(tmp_path, several):
+    """They leave the chunk before its features are looked at."""
+    frame = pd.DataFrame({"t": np.ones(9), "died": True, "w": [0.0, 1, 0, 0, 1, 0, 0, 1, 1], "x": np.arange(9.0)})
+    frame.loc[7, "x"] = np.inf  # the second row of weight in the chunk that begins at row 4
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    frame.assign(x=0.0).to_parquet(files[0])
+    frame.to_parquet(files[1])
+    table = Table(files if several else files[1], "t", "died", "w", chunk_rows=4)
+    named = r"got inf at row 7 of 'b.parquet';" if several else r"got inf at row 7;"
+    with pytest.raises(InvalidSurvivalDataError, match=named):
+        fit_preprocessor(table.chunks())
 
 
 def test_files_of_other_columns_are_told():

@@ -96,7 +96,7 @@ def test_prediction_frame_holds_what_the_estimator_says(gbsg2):
 
 def test_what_sets_rows_apart_is_the_standardised_difference(mixed):
     view, rows = tree_view(mixed.tree), np.flatnonzero(mixed.tree.apply(mixed.data) == mixed.tree.apply(mixed.data)[0])
-    table = distinguishing(view, mixed.data, rows)
+    table = distinguishing(view, view.encode(mixed.data.X), rows)
     age = mixed.data.X["age"]
     here, others = age.iloc[rows], age.drop(age.index[rows])
     row = table.loc["age"]
@@ -104,7 +104,7 @@ def test_what_sets_rows_apart_is_the_standardised_difference(mixed):
     assert row["difference"] == pytest.approx((here.mean() - others.mean()) / age.std(ddof=0))
     share = (mixed.data.X["grade"].iloc[rows] == "III").mean()
     assert table.loc["grade=III", "here"] == pytest.approx(share)
-    assert distinguishing(view, mixed.data, np.arange(mixed.data.n)).empty
+    assert distinguishing(view, view.encode(mixed.data.X), np.arange(mixed.data.n)).empty
 
 
 def test_steps_begin_at_zero_and_stay_drawable():

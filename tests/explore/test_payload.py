@@ -8,7 +8,8 @@ import torch
 
 from softsurv.data.readers import survival_data
 from softsurv.explore.payload import explorer_payload, fills_of, leaf_arithmetic, nodes_of, rows_of, sources_of
-from softsurv.explore.view import tree_view
+from softsurv.explore.report_tree import leaf_sections
+from softsurv.explore.view import TreeView, tree_view
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +122,13 @@ def test_rows_are_called_by_the_users_index_though_some_weigh_nothing(mixed):
     rows = survival_data(named, (mixed.data.event, mixed.data.time), weight=weight).that_count()
     assert explorer_payload(mixed.tree, rows)["labels"][0] == "patient 7"
     assert explorer_payload(mixed.tree, mixed.data.take(weight > 0))["labels"][0] == "7"
+
+
+def test_rows_are_encoded_once_whatever_the_number_of_leaves(mixed, monkeypatch):
+    """They were encoded again for every leaf: most of the memory of a large table."""
+    calls, encode = [], TreeView.encode
+    monkeypatch.setattr(TreeView, "encode", lambda self, X: calls.append(len(X)) or encode(self, X))
+    explorer_payload(mixed.tree, mixed.data)
+    assert calls == [mixed.data.n]
+    leaf_sections(mixed.tree, mixed.data, None)
+    assert calls == [mixed.data.n] * 2

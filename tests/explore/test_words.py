@@ -87,7 +87,7 @@ def test_a_missing_answer_is_told_with_what_it_counts_as(uneven):
 
 def test_what_sets_rows_apart_reads_well(mixed):
     rows = np.flatnonzero(mixed.tree.apply(mixed.data) == mixed.tree.apply(mixed.data)[0])
-    words = apart_words(tree_view(mixed.tree), mixed.data, rows)
+    words = apart_words(view := tree_view(mixed.tree), view.encode(mixed.data.X), rows)
     share = (mixed.data.X["grade"].iloc[rows] == "III").mean()
     assert words.loc["grade=III", "here"] == f"{share:.0%}"
     assert words.loc["age", "here"] == f"{mixed.data.X['age'].iloc[rows].mean():.4g}"

@@ -8,8 +8,10 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
+from softsurv.sparse import fit
 from softsurv.sparse.fit import fit_rules, split_data
 from softsurv.sparse.folds import Grid
+from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import leaf_of
 
 SMALL = Grid(single_ridges=(0.3, 1e4), ridges=(0.3,), leaves=(1, 2), terms=(1,), shrinkage=((10.0, None),), n_folds=2)
@@ -100,3 +102,21 @@ def test_noise_is_one_leaf(halves):
     assert fitted.rules == ()
     assert fitted.trees[0].depth == 0
     assert fitted.lost is None
+
+
+def test_the_last_fits_leave_time_to_describe_the_leaves(halves, monkeypatch):
+    """They went on to the end of the limit, and the tables of the leaves came after it."""
+    data, columns = halves
+    budget, kept, fit_causes = StopSignal(1000.0), [], fit.fit_causes
+    budget.started -= 50.0  # reading took so long
+    budget.deadline -= 50.0
+
+    def seen(*args, budget, **kwargs):
+        kept.append(machine.budget.left - budget.left)
+        return fit_causes(*args, budget=budget, **kwargs)
+
+    monkeypatch.setattr(fit, "fit_causes", seen)
+    machine = Machine(torch.device("cpu"), budget=budget)
+    assert fit_rules(data, columns, [get_family("weibull")], SMALL, machine=machine).stopped is None
+    assert kept
+    assert all(50.0 <= seconds < 60.0 for seconds in kept)

@@ -9,7 +9,8 @@ from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.row_kernels import BLOCK
-from softsurv.sparse.fit_rounds import rounds_of
+from softsurv.sparse import fit_kernels
+from softsurv.sparse.fit_rounds import ROUNDS_A_SORT, rounds_of
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, fit_leaves
 from softsurv.sparse.leaf_metric import leaf_metric
 from softsurv.stopping import StopSignal
@@ -87,10 +88,48 @@ def test_tables_that_are_too_large_to_be_laid_out_again(monkeypatch):
 
 
 def test_the_clock_is_looked_at_between_calls(monkeypatch):
-    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)  # one round a call
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)  # one tree a call
     problem = make_problem(simulate(ROWS), get_family("weibull"), n_trees=TREES)
-    assert_same(problem, torch.inf, 6)
     start = torch.zeros(TREES, 1 + LEAVES, problem.design.shape[-1] + problem.family.n_shape).double()
     with StopSignal(0.0) as budget:
         end = fit_leaves(problem, some_leaf(TREES, ROWS), LEAVES, penalties(TREES, torch.inf), start, budget=budget)
     assert torch.equal(end.point[0], start)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The trees and rounds of each call of the compiled loop, where rounds of all trees are too long for one."""
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)
+    seen, loop = [], fit_kernels.fit_rounds
+
+    def counted(state, limits, rounds, *tables):
+        seen.append((len(state[0]), rounds))
+        loop(state, limits, rounds, *tables)
+
+    monkeypatch.setattr(fit_kernels, "fit_rounds", counted)
+    return seen
+
+
+@pytest.mark.parametrize("slopes", [torch.inf, 0.05])
+def test_where_rounds_are_long_each_tree_has_calls_of_several(calls, slopes):
+    problem = make_problem(simulate(ROWS), get_family("spline_ph"), n_trees=TREES)
+    assert_same(problem, slopes, ROUNDS_A_SORT - 2)
+    assert set(calls) == {(1, ROUNDS_A_SORT)}
+    assert len(calls) <= 2 * TREES  # rows are sorted in every call: not in every round
+
+
+def test_trees_apart_in_groups_of_two(calls):
+    parts = [make_problem(simulate(n, seed=n), get_family("spline_ph"), n_trees=2) for n in (90, 71)]
+    assert_same(join_problems(parts), torch.inf, 6)
+    assert {trees for trees, _ in calls} == {1}
+
+
+def test_the_clock_is_looked_at_between_trees(calls):
+    problem = make_problem(simulate(ROWS), get_family("weibull"), n_trees=TREES)
+
+    class EndsAfterACall:
+        exhausted = property(lambda self: len(calls) > 0)
+
+    leaf = some_leaf(TREES, ROWS)
+    fit_leaves(problem, leaf, LEAVES, penalties(TREES, torch.inf), budget=EndsAfterACall())
+    assert calls == [(1, ROUNDS_A_SORT)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from softsurv.tune.liveness import process_mark
 from softsurv.tune.storage import (
     JournalLock,
     beats_folder,
+    check_place,
     drop_half_record,
     fail_dead_trials,
     fail_own_trials,
@@ -41,8 +43,44 @@ def test_a_database_closes_its_connections(tmp_path, copied):
 def test_a_folder_that_is_not_there_is_made_for_a_journal_and_told_for_a_database(tmp_path):
     open_storage(tmp_path / "a" / "study.journal", None)
     assert (tmp_path / "a").is_dir()
-    with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL and that its folder is there"):
+    with pytest.raises(InvalidParameterError, match=r"in a folder that is there, got .*; make the folder .*/b'"):
         open_storage(f"sqlite:///{tmp_path}/b/study.db", None)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (
+            "sqlite://study.db",
+            r"three slashes before an SQLite file, got 'sqlite://study.db'; write sqlite:///study.db",
+        ),
+        ("sqlite:/study.db", r"got 'sqlite:/study.db'; write sqlite:////study.db"),
+        (
+            "sqlite:///trial.csv",
+            r"new file or an SQLite database, got 'sqlite:///trial.csv', which is neither",
+        ),
+        ("sqlite:///.", r"got 'sqlite:///.', which is a folder; write sqlite:///./study.db"),
+        ("nosuch://host/base", r"must be the URL of a database, got 'nosuch://host/base', which is none .*nosuch"),
+        ("postgresql://me:secret@host:port/base", r"got 'postgresql://...@host:port/base', which is none"),
+        ("study.db", r"got 'study.db'; write sqlite:///study.db"),
+    ],
+)
+def test_a_url_that_no_trial_can_open_is_refused_at_once(url, words, tmp_path, monkeypatch):
+    """It was tried five times, for three seconds."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("softsurv.tune.storage.Database", None)
+    (tmp_path / "trial.csv").write_text("age,months,died")
+    with pytest.raises(InvalidParameterError, match=words) as caught:
+        open_storage(url, None)
+    assert "secret" not in str(caught.value)
+    assert os.listdir(tmp_path) == ["trial.csv"]
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite:///new.db", "sqlite:///file:m?mode=memory"])
+def test_places_that_may_be_opened_pass_and_nothing_is_made(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert check_place(url) is None
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("content", [b"age,months,died\n61,3,1\n52,9,0", b"\xd5\x00\n", b"x"])
