@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -390,25 +391,32 @@ def test_an_old_pair_damaged(old):
 
 # -- one step -------------------------------------------------------------------------------------------------------
 SAVE_AGAIN = """
-import sys
+import os, sys
 from softsurv import load_model
 model = load_model(sys.argv[1])
-print("ready", flush=True)
-while True:
-    model.save(sys.argv[1])
+for line in sys.stdin:
+    child = os.fork()
+    while child == 0:
+        model.save(sys.argv[1])
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_process_killed_while_saving_leaves_a_model(folder):
-    for k in range(5):
-        writer = subprocess.Popen([sys.executable, "-c", SAVE_AGAIN, folder], stdout=subprocess.PIPE)
-        writer.stdout.readline()
-        time.sleep(0.02 + 0.013 * k)
-        writer.kill()
-        writer.wait()
-        writer.stdout.close()
-        assert load_model(folder).depth_ == 2
+    """A process imports once and forks for each."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SAVE_AGAIN, folder], text=True, **pipes) as parent:
+        for k in range(5):
+            parent.stdin.write("save\n")
+            parent.stdin.flush()
+            writer = int(parent.stdout.readline())
+            time.sleep(0.02 + 0.013 * k)
+            os.kill(writer, signal.SIGKILL)
+            assert int(parent.stdout.readline()) == -signal.SIGKILL
+            assert load_model(folder).depth_ == 2
 
 
 def test_readers_beside_writers_see_whole_models(folder):

@@ -36,6 +36,15 @@ def asked(monkeypatch):
         yield monkeypatch
 
 
+@pytest.fixture
+def trusted():
+    """The processor has the vectors that it names: torch compiles a program for each kind of them to find that out."""
+    import torch._inductor.config as inductor
+
+    with inductor.patch("cpp.vec_isa_ok", True):
+        yield
+
+
 def assert_equal(found, expected):
     """Up to 1e-12 of the largest entry."""
     for ours, theirs in zip(found, expected, strict=True):
@@ -168,6 +177,7 @@ def test_a_round_has_fewer_operators_and_moves_fewer_tables(tools, asked):
 @compiler
 @deprecated
 @pytest.mark.slow
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize(("family", "depth"), [("loglogistic", 2), ("lognormal", 1), ("spline_ph", 2)])
 def test_compiled_it_is_one_kernel_for_any_number_of_trees_and_rows(tools, family, depth, asked):
     """Two at most: a single tree has its own. Values are those of operators."""
@@ -190,6 +200,7 @@ def test_compiled_it_is_one_kernel_for_any_number_of_trees_and_rows(tools, famil
 @compiler
 @deprecated
 @pytest.mark.slow
+@pytest.mark.usefixtures("trusted")
 def test_compiled_rounds_are_recorded_as_others_are(tools, asked):
     """Compiled in the rounds that are taken one by one, and replayed after; trees end where they end by operators."""
     stack = tools.make_objective(tools.simulate(60), "weibull", 1, 3, penalised=True)

@@ -1,4 +1,4 @@
-"""Real worker processes for the tests, forked from one process that has imported everything already.
+"""Real worker processes for the tests, forked from one process that has imported and loaded everything already.
 
 Reads JSON lines: ``["start", [storage, output, trials, seconds, begun]]`` forks a worker and answers with its
 number, ``["wait", number]`` answers with its exit code. Each trial sleeps for some seconds, so that it can be
@@ -12,12 +12,19 @@ import os
 import sys
 import time
 import traceback
+from importlib import import_module
 from typing import Any
 
 import optuna
 from conftest import small_data
 
+from softsurv import SoftSurvivalTree
+from softsurv.estimators.soft.parameters import SoftParameters
+from softsurv.estimators.soft.warm_up import ready
 from softsurv.tune import StudyObjective, study
+
+OF_A_DATABASE = ("alembic.command", "alembic.script", "sqlalchemy.orm", "sqlalchemy.dialects.postgresql")
+"""What optuna imports when it opens a database."""
 
 SPACE = {"leaf": "weibull", "depth": [0, 1], "solver": "lbfgs", "init": "random", "n_restarts": 1}
 
@@ -51,6 +58,9 @@ def start(arguments: list[Any]) -> int:
 
 
 if __name__ == "__main__":
+    for module in OF_A_DATABASE:
+        import_module(module)
+    ready(SoftParameters(**SoftSurvivalTree(solver="lbfgs", max_terms=None).get_params(deep=False)))
     for line in sys.stdin:
         what, argument = json.loads(line)
         answer = start(argument) if what == "start" else os.waitstatus_to_exitcode(os.waitpid(argument, 0)[1])

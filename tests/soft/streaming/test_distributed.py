@@ -138,10 +138,11 @@ def test_predictions_by_chunks_equal_those_at_once(rows, tmp_path):
 
 def test_the_command_on_two_processes_gives_the_model_of_one(rows, tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    arguments = ["-m", "softsurv.cli", "fit", str(rows), *COMMAND, *PENALTIES]
+    arguments = ["fit", str(rows), *COMMAND, *PENALTIES]
     launch = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
-    for out, command in (("one", arguments), ("two", [*launch, *arguments])):
-        subprocess.run([sys.executable, *command, "--out", str(tmp_path / out)], env=environment, check=True)
+    assert main([*arguments, "--out", str(tmp_path / "one")]) == 0
+    command = [sys.executable, *launch, "-m", "softsurv.cli", *arguments, "--out", str(tmp_path / "two")]
+    subprocess.run(command, env=environment, check=True)
     one, two = (load_model(tmp_path / name) for name in ("one", "two"))
     assert two.report_.details["processes"] == 2
     assert two.report_.details["fingerprint"] == one.report_.details["fingerprint"]
