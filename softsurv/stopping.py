@@ -148,6 +148,20 @@ class StopSignal:
             self.deadline = None if deadline is None else deadline + passed
 
     @contextmanager
+    def keeping(self, seconds: float) -> Iterator[None]:
+        """Within the block the deadline is so much earlier, for work of that length which follows.
+
+        Where it was reached, the time limit counts as reached from then on.
+        """
+        deadline = self.deadline
+        self.deadline = None if deadline is None else deadline - seconds
+        try:
+            yield
+        finally:
+            self._ended = self._ended or self.status is Status.TIME_LIMIT
+            self.deadline = deadline
+
+    @contextmanager
     def reading(self) -> Iterator[None]:
         """Within the block tables are read under the time limit (`softsurv.data.in_time`)."""
         token = _READING.set(self)

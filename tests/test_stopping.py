@@ -202,6 +202,20 @@ def test_work_that_others_follow_leaves_them_time():
 
 
 # -- compiling -----------------------------------------------------------------------------------------------------
+def test_time_is_kept_for_what_follows(clock):
+    stop = StopSignal(10.0)
+    with stop.keeping(3.0):
+        assert stop.left == pytest.approx(7.0)
+    assert stop.left == pytest.approx(10.0)
+    assert stop.status is None
+    with stop.keeping(11.0):
+        assert stop.status is Status.TIME_LIMIT
+    assert stop.status is Status.TIME_LIMIT
+    free = StopSignal()
+    with free.keeping(3.0):
+        assert free.left == np.inf
+
+
 def test_a_ctrl_c_does_not_wait_for_what_is_compiled(monkeypatch):
     """Nothing is there yet that the signal of the fit could keep."""
 

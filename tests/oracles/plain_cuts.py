@@ -44,5 +44,5 @@ def cutting(depth=2, open_base=True, **how):
     similar = given.linear and not given.use_size
     cuts = new_cuts(problem, depth, given.complexity, given.use_size, similar, found.search.control)
     sort_rows(cuts, found.rows)
-    body(open_columns)(problem, cuts, 0, len(found.rows), open_base)
+    body(open_columns)(problem, cuts, 0, len(found.rows), open_base, len(cuts.code))
     return Cutting(found, problem, cuts)

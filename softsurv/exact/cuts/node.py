@@ -197,7 +197,7 @@ def search_cuts(problem, cuts, level, n, depth, leaves, upper):
     size of leaves, ``cuts.tree`` the tree without its last splits, which are found when it is read.
     """
     n_features, tolerance, one = cuts.code.shape[0], problem.tolerance, cuts.complexity
-    open_columns(problem, cuts, level, n, depth == 2)
+    open_columns(problem, cuts, level, n, depth == 2, n_features if leaves > 1 else 1)
     leaf_sides(problem, cuts, level, np.int64(0), n, n)
     best, least, tree = upper, cuts.leaf[2] + one, cuts.tree[level]
     tree[1] = UNKNOWN
@@ -205,6 +205,8 @@ def search_cuts(problem, cuts, level, n, depth, leaves, upper):
         best = cuts.leaf[0] + one
         tree[1] = np.int64(LEAF)
     for f in range(n_features if leaves > 1 else 0):
+        if cuts.control[STOP] != 0:  # not all columns are open
+            break
         value, cut, free = best_cut(problem, cuts, level, f, n)
         if level > 0 or cuts.first[level, f] < 0:
             cuts.first[level, f] = cut

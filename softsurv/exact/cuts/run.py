@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,10 @@ from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import SearchArrays
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.stopping import StopSignal
+
+READING, MOST_READING = 4.0, 0.25
+"""Time kept for reading the tree, whose last splits are found again: a multiple of the time that sorting the rows
+takes, at most a share of the time left."""
 
 
 @dataclass
@@ -69,7 +74,12 @@ class CutRun:
             Only trees below this are wanted.
         stop : StopSignal
         """
+        begin = stop.seconds
         sort_rows(self.cuts, self.rows)
+        with stop.keeping(min(READING * (stop.seconds - begin), MOST_READING * max(stop.left, 0.0))):
+            return self._solve(leaves, upper, stop)
+
+    def _solve(self, leaves: int, upper: float, stop: StopSignal) -> float:
         stop.stage(stop.grace)
         value = self._floor
         for limit in range(min(2, self.depth), self.depth + 1):
@@ -127,7 +137,7 @@ class CutRun:
             The split of the given features that each global code is.
         """
         depth, leaves, choices = self._best
-        builder = TreeBuilder()
+        builder, ordered = TreeBuilder(), self.cuts.order[: len(self.cuts.code), : len(self.rows)].copy()
 
         def grow(rows: BoolArray, depth: int, leaves: int, node: int, choice: int) -> int:
             """Add the tree of some rows to the builder and return its node."""
@@ -143,7 +153,7 @@ class CutRun:
             if splits.swapped[split]:
                 sides.reverse()
             below = [
-                grow(side, depth - 1, most, at, int(choices[at]) if depth > 2 else self._stump(side, most))
+                grow(side, depth - 1, most, at, int(choices[at]) if depth > 2 else self._stump(ordered, side, most))
                 for side, most, at in sides
             ]
             builder.connect(here, *below)
@@ -152,17 +162,20 @@ class CutRun:
         grow(np.ones(len(sums), np.bool_), depth, leaves, 1, int(choices[1]))
         return builder.tree()
 
-    def _stump(self, rows: BoolArray, leaves: int) -> int:
-        """Choice at a node of depth one or zero."""
+    def _stump(self, ordered: NDArray[np.int32], rows: BoolArray, leaves: int) -> int:
+        """Choice at a node of depth one or zero, of rows ``ordered`` in every column (P, R).
+
+        At the root's level, whose scratch is in memory already: that of deeper ones may never have been touched.
+        """
         if leaves == 1:
             return int(LEAF)
-        level = len(self.cuts.order) // max(len(self.cuts.code), 1) - 1
-        n = take_rows(self.cuts, level, len(self.rows), rows)
-        stopped = self.control[STOP]
-        self.control[STOP] = 0
-        search_cuts(self._bare, self._packed, level, n, 2, 2, math.inf)
-        self.control[STOP] = stopped
-        return int(self.cuts.tree[level, 1])
+        search_cuts(self._bare, self._unstopped, 0, take_rows(self.cuts, ordered, rows), 2, 2, math.inf)
+        return int(self.cuts.tree[0, 1])
+
+    @cached_property
+    def _unstopped(self) -> Packed:
+        """The same scratch, where nobody sets the flag: a tree is read to its end."""
+        return Packed(self.cuts._replace(control=np.zeros_like(self.control)))
 
     def _column(self, split: int) -> tuple[int, int]:
         """The column of a split, and its code there."""

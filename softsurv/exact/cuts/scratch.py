@@ -173,12 +173,11 @@ def sort_rows(cuts: Cuts, rows: np.ndarray) -> None:
         cuts.order[f, : len(rows)] = rows[np.argsort(column[rows], kind="stable")]
 
 
-def take_rows(cuts: Cuts, level: int, n: int, wanted: np.ndarray) -> int:
-    """Fill the columns of a level with those of the root's n rows that are wanted (U,); return their number."""
+def take_rows(cuts: Cuts, ordered: np.ndarray, wanted: np.ndarray) -> int:
+    """Make those rows of every column, ``ordered`` (P, R), that are wanted (U,) the root's; return their number."""
     taken = 0
-    for f in range(len(cuts.code)):
-        order = cuts.order[f, :n]
+    for f, order in enumerate(ordered):
         kept = order[wanted[order]]
         taken = len(kept)
-        cuts.order[level * len(cuts.code) + f, :taken] = kept
+        cuts.order[f, :taken] = kept
     return taken

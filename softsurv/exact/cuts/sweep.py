@@ -12,6 +12,7 @@ import numpy as np
 from softsurv.exact.cuts.labels import few_labels, fill_lane, mark_members, total_labels, two_labels
 from softsurv.exact.cuts.scratch import CELLS, RUN
 from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import address_of, call
 from softsurv.exact.kernels.words import lower
 
@@ -31,10 +32,15 @@ def too_small(problem, cuts, at):
 
 
 @shared_kernel
-def open_columns(problem, cuts, level, n, base_case):
-    """Codes, cuts and running sums of every column of a node with n rows; a base case knows each place's code."""
+def open_columns(problem, cuts, level, n, base_case, some):
+    """Codes, cuts and running sums of some columns of a node with n rows; a base case knows each place's code.
+
+    After the first column it ends where the search is stopped.
+    """
     n_features, width = cuts.code.shape[0], problem.stats.shape[1]
-    for f in range(n_features):
+    for f in range(some):
+        if f > 0 and cuts.control[STOP] != 0:
+            return
         row = level * n_features + f
         order, start, code = cuts.order[row], cuts.start[row], cuts.code[f]
         codes, last = np.int64(0), np.int32(-1)

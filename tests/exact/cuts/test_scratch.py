@@ -27,16 +27,16 @@ def test_two_levels_are_one_column():
     assert len(columns_of(problem)[0]) == 3
 
 
-def test_rows_of_a_level_are_taken_from_the_root_in_order():
+def test_rows_of_a_node_are_taken_in_order():
     made = cutting(n=20, levels=5, depth=3)
     wanted = np.zeros(len(made.problem.stats), bool)
     wanted[made.found.rows[::3]] = True
-    taken = take_rows(made.cuts, 2, made.n, wanted)
-    assert taken == wanted.sum()
     p = len(made.cuts.code)
+    ordered = made.cuts.order[:p, : made.n].copy()
+    taken = take_rows(made.cuts, ordered, wanted)
+    assert taken == wanted.sum()
     for f in range(p):
-        order = made.cuts.order[2 * p + f, :taken]
-        assert order.tolist() == [row for row in made.cuts.order[f, : made.n] if wanted[row]]
+        assert made.cuts.order[f, :taken].tolist() == [row for row in ordered[f] if wanted[row]]
 
 
 @pytest.mark.parametrize("k", [3, 8])
