@@ -130,15 +130,20 @@ def _write(model: Any, parts: Iterator[tuple[Place, pd.DataFrame]], args: argpar
 
 @contextmanager
 def _counting(first: int, n: int, in_chunks: bool) -> Iterator[None]:
-    """Within the block notes on rows that are read in chunks say which rows they count: later ones tell no more."""
+    """Within the block notes that count rows of a chunk say which rows these are: later chunks tell no more."""
     if not in_chunks:
         yield
         return
-    with warnings.catch_warnings(record=True) as caught:
-        yield
-    for one in caught:
-        told = f"{one.message}; counted in the rows from {first} to {first + n - 1} alone"
-        warnings.warn_explicit(told, one.category, one.filename, one.lineno)
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+    finally:  # a note may tell why there is an error
+        for one in caught:
+            told = str(one.message)
+            if " row(s)" in told:
+                told += f"; counted in the rows from {first} to {first + n - 1} alone"
+            warnings.warn_explicit(told, one.category, one.filename, one.lineno)
 
 
 def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:

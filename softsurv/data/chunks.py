@@ -203,7 +203,7 @@ def within_chunk(place: Place) -> Iterator[None]:
     try:
         yield
     except InvalidSurvivalDataError as error:
-        within = "" if place.file is None else f" of {place.file.name!r}"
+        within = "" if place.file is None else f" of {str(place.file)!r}"  # two folders may hold files of one name
         first = place.row if place.file is None else place.file_row
 
         def told_of(row: int) -> str:

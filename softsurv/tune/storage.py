@@ -150,7 +150,7 @@ def check_place(place: str | os.PathLike[str]) -> None:
     ------
     InvalidParameterError
         If a URL is none, or names no kind of database, or the SQLite file is none or has no folder; if the path of an
-        SQLite file is given, which needs a URL, or that of a file which is no journal.
+        SQLite file is given, which needs a URL, or that of a folder or of a file which is no journal.
     """
     place = os.fspath(place)
     if "://" in place:
@@ -205,6 +205,9 @@ def _refuse_no_database(url: str, path: Path) -> None:
 
 def _refuse_other_files(path: Path) -> None:
     """Raise where a file is there that is no journal: records would be added to somebody's table."""
+    if path.is_dir():
+        journal = str(path / "study.journal")
+        raise InvalidParameterError(f"storage must name a file, got the folder {str(path)!r}; write {journal}")
     if not path.is_file():
         return
     with open(path, "rb") as file:

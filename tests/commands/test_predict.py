@@ -155,7 +155,7 @@ def test_a_folder_names_the_file_of_a_wrong_row(trial, model, capsys):
     make_table().to_csv("parts/a.csv", index=False)
     make_table().assign(age=[1.0] * 75 + [np.inf] * 5).to_csv("parts/b.csv", index=False)
     assert main(["predict", model, "parts", "--chunk-rows", "30"]) == 1
-    assert "in column 'age' at row 75 of 'b.csv';" in capsys.readouterr().err
+    assert "in column 'age' at row 75 of 'parts/b.csv';" in capsys.readouterr().err
 
 
 def test_notes_on_chunks_say_which_rows_they_count(trial, model, capsys):
@@ -169,6 +169,25 @@ def test_notes_on_chunks_say_which_rows_they_count(trial, model, capsys):
     assert main(arguments) == 0
     said = capsys.readouterr().err
     assert "in 70 row(s): 'other'" in said
+    assert "counted" not in said
+
+
+def test_notes_on_a_chunk_are_told_before_its_error(trial, model, capsys):
+    """They were lost with it."""
+    make_table().assign(arm="other", lived=[1.0] * 75 + [-1.0] * 5).to_csv("wrong.csv", index=False)
+    assert main(["predict", model, "wrong.csv", "--after", "lived", "--ahead", "1", "--chunk-rows", "80"]) == 1
+    said = capsys.readouterr().err
+    assert "got -1 at row 75" in said
+    assert "counted in the rows from 0 to 79 alone" in said
+
+
+def test_notes_that_count_no_rows_name_none(trial, model, capsys):
+    """A note on times said that it was counted in some rows."""
+    make_table().assign(lived=1.0).to_csv("lived.csv", index=False)
+    asked = ["--after", "lived", "--ahead", "1e6", "--chunk-rows", "30", "--out", "p.csv"]
+    assert main(["predict", model, "lived.csv", *asked]) == 0
+    said = capsys.readouterr().err
+    assert "no training row was observed after" in said
     assert "counted" not in said
 
 

@@ -92,6 +92,12 @@ def test_a_file_that_is_no_journal_is_refused_and_stays(tmp_path, content):
     assert (tmp_path / "trial.csv").read_bytes() == content
 
 
+def test_a_folder_is_no_journal(tmp_path):
+    """It was an IsADirectoryError."""
+    with pytest.raises(InvalidParameterError, match=r"must name a file, got the folder .*; write .*/study.journal"):
+        open_storage(tmp_path, None)
+
+
 def test_a_damaged_journal_is_one_sentence(tmp_path):
     path = tmp_path / "study.journal"
     optuna.create_study(storage=open_storage(path, None))

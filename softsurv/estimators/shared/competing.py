@@ -193,8 +193,8 @@ class CompetingRisks:
         ----------
         Andersen (2013), Decomposition of number of life years lost according to causes of death.
         """
-        _, prepared = self._of_causes(X, None, how)
-        end = self._end(horizon)  # type: ignore[attr-defined]
+        self._require_causes()
+        prepared, end = self._prepare(X, **how), self._end(horizon)  # type: ignore[attr-defined]
         found = self._time_lost(prepared, end)
         return found if cause is None else found[:, self._cause(cause) - 1]
 

@@ -94,8 +94,8 @@ def _free_of_machine() -> float:
 def _free_of_container() -> float:
     """What is left of the limit of the process's container; files that are cached give way."""
     try:
-        limit = (CONTAINER / "memory.max").read_text().strip()
+        limit = re.match(r"\d+", (CONTAINER / "memory.max").read_text())  # "max" where there is none
         taken = re.search(r"^anon (\d+)", (CONTAINER / "memory.stat").read_text(), re.MULTILINE)
     except OSError:
         return math.inf
-    return math.inf if limit == "max" or taken is None else float(limit) - float(taken[1])
+    return math.inf if limit is None or taken is None else float(limit[0]) - float(taken[1])

@@ -88,6 +88,16 @@ def test_incidences_take_a_table_for_each_cause(data, monkeypatch):
         fitted.predict_cumulative_incidence(data.X, [1, 2, 3, 4], cause=1)
 
 
+def test_time_lost_takes_no_table_of_times(data, monkeypatch):
+    """It was refused where rows by all training times did not fit, which it never made."""
+    cause = np.where(data.y["event"], 1 + np.arange(len(data.X)) % 2, 0)
+    fitted = OptimalSurvivalTree(max_depth=1).fit(data.X, time=data.y["time"], cause=cause)
+    monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(tables, "free_memory", lambda: 8.0 * len(data.X) * 4)
+    assert len(fitted.unique_times_) > 4
+    assert fitted.predict_restricted_time_lost(data.X).shape == (len(data.X), 2)
+
+
 def test_numpys_own_refusal_is_the_same_sentence(monkeypatch):
     monkeypatch.setattr(tables, "free_memory", lambda: math.inf)  # as where the system does not tell
     with pytest.raises(
@@ -111,6 +121,8 @@ def test_the_command_says_it_too(data, tmp_path, monkeypatch, capsys):
     ({"meminfo": "MemTotal: 9 kB\nMemFree: 3 kB\n"}, math.inf),  # an old kernel
     ({"meminfo": "MemAvailable: 3 kB\n", "memory.max": "max\n", "memory.stat": "anon 5\n"}, 3072.0),
     ({"meminfo": "MemAvailable: 3 kB\n", "memory.max": "1000\n", "memory.stat": "anon 100\nfile 900\n"}, 900.0),
+    ({"memory.max": "", "memory.stat": "anon 5\n"}, math.inf),
+    ({"memory.max": "1000\n", "memory.stat": ""}, math.inf),
     ({}, math.inf),
 ])  # fmt: skip
 def test_free_memory_is_the_least_of_machine_and_container(files, free, tmp_path, monkeypatch):
