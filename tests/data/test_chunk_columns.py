@@ -109,7 +109,7 @@ def test_rows_of_weight_zero_count_in_the_row_of_a_wrong_cell(tmp_path, several)
     frame.assign(x=0.0).to_parquet(files[0])
     frame.to_parquet(files[1])
     table = Table(files if several else files[1], "t", "died", "w", chunk_rows=4)
-    named = r"got inf at row 7 of 'b.parquet';" if several else r"got inf at row 7;"
+    named = r"got inf at row 7 of '.*b\.parquet';" if several else r"got inf at row 7;"
     with pytest.raises(InvalidSurvivalDataError, match=named):
         fit_preprocessor(table.chunks())
 

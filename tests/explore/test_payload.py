@@ -106,12 +106,12 @@ def test_many_rows_are_thinned_and_counted(mixed):
 def test_a_page_of_many_features_holds_fewer_rows_unless_told(mixed, monkeypatch):
     """A page of 5,000 features and 1,000 rows had 112 MB, which no browser shows."""
     features = mixed.data.X.shape[1]
-    monkeypatch.setattr("softsurv.explore.payload.USUAL_CELLS", 30 * features + 1)
+    monkeypatch.setitem(explorer_payload.__globals__, "USUAL_CELLS", 30 * features + 1)
     payload = explorer_payload(mixed.tree, mixed.data)
     assert len(payload["rows"]) == len(payload["outcome"]) == 30
     assert sum(leaf["n"] for leaf in payload["leaves"]) == mixed.data.n
     assert len(explorer_payload(mixed.tree, mixed.data, max_rows=80)["rows"]) == 80
-    monkeypatch.setattr("softsurv.explore.payload.USUAL_CELLS", 1)
+    monkeypatch.setitem(explorer_payload.__globals__, "USUAL_CELLS", 1)
     assert len(explorer_payload(mixed.tree, mixed.data)["rows"]) == 1
 
 
