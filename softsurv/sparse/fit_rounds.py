@@ -53,6 +53,7 @@ def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
     at_once = max(PRODUCTS_A_CALL // max(of_tree, 1), ROUNDS_A_SORT) if apart else max(together, ROUNDS_A_SORT)
 
     def rounds(state: tuple[Any, ...], limits: tuple[float, ...], most: int, stop: Callable[[], bool]) -> int:
+        """Take rounds of the trees that still move: of all in one call, or of each in a call of its own."""
         count, tables = min(at_once, most), (state, rows, penalties, guess)
         for tree in np.flatnonzero(state[-1]) if apart else [None]:
             if stop():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,12 +15,10 @@ from softsurv.data.histories import cause_code
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.tables import check_room, new_table
+from softsurv.estimators.shared import tables
+from softsurv.estimators.shared.tables import check_room, new_table, row_blocks
 from softsurv.metrics.histories import Incidence, by_code
 from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
-
-CELLS = 2_000_000
-"""Most hazards (rows x times x causes) that are worked out at once: 16 MB."""
 
 EARLIEST, REACH = 1e-30, 1e6
 """Quantiles are sought between so many times the largest training time; beyond the second they are infinite."""
@@ -243,7 +240,7 @@ class CompetingRisks:
         subject, begin, end = subject[order], begin[order], end[order]
         lattice = self._hazard_grid(float(max(grid.max(), begin.max())))
         found = new_table(int(subject[-1]) + 1, len(grid))
-        width, cells = len(lattice) + len(grid), CELLS / max(len(self.cause_names_), 1)
+        width, cells = len(lattice) + len(grid), tables.CELLS / max(len(self.cause_names_), 1)
         starts = (np.sqrt(width**2 + 4 * cells) - width) / 2  # rows at once: each may add its start to the times
         for some in self._chunks(len(found), int((width + starts) * len(subject) / len(found)) + 1):
             mine = np.arange(*np.searchsorted(subject, [some.start, some.stop]))
@@ -284,10 +281,9 @@ class CompetingRisks:
             log_hazard = np.log(-np.log1p(-np.minimum(self._incidences(prepared, times)[..., code - 1], 1.0)))
         return np.clip(log_hazard, -745.0, 745.0).mean(1)
 
-    def _chunks(self, n: int, n_times: int) -> Iterator[slice]:
-        """Slices of n rows, as many at once as :data:`CELLS` allows."""
-        size = max(1, CELLS // (n_times * max(len(self.cause_names_), 1)))
-        return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
+    def _chunks(self, n: int, n_times: int) -> list[slice]:
+        """Slices of n rows, as many at once as `row_blocks` allows for all causes."""
+        return row_blocks(n, n_times * max(len(self.cause_names_), 1))
 
 
 def path_rows(X: Any, start: Any, stop: Any, id: Any) -> SurvivalData:

@@ -135,7 +135,7 @@ def test_many_paths_in_chunks_are_those_one_by_one(stub, monkeypatch):
     X = np.linspace(1, 20, 12)[:, None]
     path = {"start": np.tile([0.0, 2.0], 6), "stop": np.tile([2.0, 3.0], 6), "id": np.repeat(np.arange(6), 2)}
     whole = stub.predict_path(X, **path, times=TIMES, cause="a")
-    monkeypatch.setattr("softsurv.estimators.shared.competing.CELLS", 1)
+    monkeypatch.setattr("softsurv.estimators.shared.tables.CELLS", 1)
     np.testing.assert_allclose(stub.predict_path(X, **path, times=TIMES, cause="a"), whole, atol=1e-12)
 
 
@@ -154,7 +154,7 @@ def test_paths_that_start_at_many_times_hold_no_table_of_rows_and_starts(stub, m
         return hazards(self, prepared, times)
 
     monkeypatch.setattr(type(stub), "_cause_hazards", note)
-    monkeypatch.setattr("softsurv.estimators.shared.competing.CELLS", 100_000)
+    monkeypatch.setattr("softsurv.estimators.shared.tables.CELLS", 100_000)
     parts = stub.predict_path(X, **path, times=TIMES, cause="a")
     np.testing.assert_allclose(parts, whole, atol=2e-6)  # the starts of fewer rows cut the steps of the lattice
     assert max(asked) <= 110_000  # and the first time, and what was rounded

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import subprocess
-import sys
 from pkgutil import resolve_name
 
 import numpy as np
 import pytest
+from oracles.forked import forked
 
 from softsurv import SoftSurvivalTree, fit_many
 from softsurv.estimators.soft import warm_up
 from softsurv.loops import Loop
 
 WORKER = """
-import json, os, sys
 from numba.core.dispatcher import Dispatcher
 from softsurv import SoftSurvivalTree, load_dataset
 from softsurv.estimators.soft import warm_up
@@ -40,14 +37,6 @@ X, time = data.X, data.time.numpy()
 def fit(job):
     eval(f"SoftSurvivalTree({job['arguments']})").fit(X, time=time, **job["outcome"])
     return late
-
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        os.write(1, ("\\nANSWER " + json.dumps(fit(json.loads(line))) + "\\n").encode())
-        os._exit(0)
-    if os.waitpid(child, 0)[1] != 0:
-        os.write(1, b"\\nANSWER null\\n")
 """
 
 FITTED = {"rules": {}, "dense": {"max_terms": None, "l2": 0.1, "shrinkage": 1.0, "routing_l2": 0.1}}
@@ -58,17 +47,10 @@ def compiled_later():
     """Names of the functions that a fit compiles within its time limit: a process imports once and forks for each."""
     if not hasattr(os, "fork"):
         pytest.skip("this system does not fork")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", WORKER], text=True, **pipes) as process:
-
-        def names(arguments, outcome=None):
-            job = {"arguments": arguments, "outcome": outcome or {"event": [True] * 137}}
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-            answer = next(line for line in process.stdout if line.startswith("ANSWER "))
-            return json.loads(answer.removeprefix("ANSWER "))
-
-        yield names
+    with forked(WORKER) as ask:
+        yield lambda arguments, outcome=None: ask(
+            {"arguments": arguments, "outcome": outcome or {"event": [True] * 137}}
+        )
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,14 @@ The reference aborts on a second fit in one process, so each fit has a fork of i
 single leaf as depth 1. It works in single precision, hence the tolerance.
 """
 
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.forked import forked
 
 from softsurv.exact.brier.solve import solve_ibs
 from softsurv.exact.objectives.brier import IbsScore
@@ -24,7 +23,6 @@ FOLDER = Path(os.environ.get("SOFTSURV_DATA", "data")) / "osst"
 SINGLE_PRECISION = 1e-5
 
 WORKER = """
-import json, os, sys
 import pandas as pd
 from osst.model.osst import OSST
 
@@ -36,14 +34,6 @@ def fit(job):
                   "minimum_captured_points": 7, "look_ahead": True, "model_limit": 1})
     model.fit(table.iloc[:, :-2], event.astype(int), y)
     return {"loss": model.reported_loss, "lower": model.lb, "upper": model.ub, "leaves": model.leaves()}
-
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        os.write(1, ("\\nANSWER " + json.dumps(fit(json.loads(line))) + "\\n").encode())
-        os._exit(0)
-    if os.waitpid(child, 0)[1] != 0:
-        os.write(1, b"\\nANSWER null\\n")
 """
 
 
@@ -59,17 +49,10 @@ def load(name):
 @pytest.fixture(scope="module")
 def reference():
     """Fit of the reference by data set, depth and complexity: a process that imports once and forks for each."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-c", WORKER], text=True, **pipes) as process:
-
-        def fit(name, depth, complexity):
-            job = {"file": str(FOLDER / f"{name}.csv"), "depth": depth, "complexity": complexity}
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-            answer = next(line for line in process.stdout if line.startswith("ANSWER "))
-            return json.loads(answer.removeprefix("ANSWER "))
-
-        yield fit
+    with forked(WORKER, stderr=subprocess.DEVNULL) as ask:
+        yield lambda name, depth, complexity: ask(
+            {"file": str(FOLDER / f"{name}.csv"), "depth": depth, "complexity": complexity}
+        )
 
 
 EVERY = (0.1, 0.05, 0.01, 0.0025, 0.001)
