@@ -241,7 +241,8 @@ def distinct_rows(x: FloatArray) -> tuple[IntArray, IntArray]:
     if not x.size:
         return np.zeros(min(len(x), 1), dtype=np.int64), np.zeros(len(x), dtype=np.int64)
     plain = x + 0.0  # no negative zero
-    codes = pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy()
+    of_cell = pd.util.hash_array(plain.ravel()).reshape(plain.shape)
+    codes = of_cell @ (pd.util.hash_array(np.arange(plain.shape[1])) | 1)  # modulo 2 ** 64
     _, first, place = np.unique(codes, return_index=True, return_inverse=True)
     if not np.array_equal(plain[first][place], plain):  # two kinds have one code
         _, first, place = np.unique(plain, axis=0, return_index=True, return_inverse=True)

@@ -22,6 +22,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import SEPARATOR, Problems, take
 from softsurv.sparse.folds import FoldRows, Grid, make_folds
 from softsurv.sparse.prefer import Trial, best_of, usual_family
+from softsurv.sparse.row_space import RowSpace, row_space
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
 
@@ -40,11 +41,14 @@ class Tried:
         The problems of all rows, by the family's name in a candidate.
     of_family : FamilyTrials
         The family, folds and problems with which trees were tried.
+    space : RowSpace
+        The features of the problems.
     """
 
     trials: tuple[Trial, ...]
     problems: dict[str, Problems]
     of_family: FamilyTrials
+    space: RowSpace
 
     def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
@@ -81,7 +85,7 @@ def try_all(
             f"event must be True in at least 2 rows to choose a tree by cross-validation, got "
             f"{int(data.failed.sum())}; collect more events, or set depth=0, leaf and l2"
         )
-    fold, budget = make_folds(data, split, grid, seed, counts), machine.budget
+    fold, budget, space = make_folds(data, split, grid, seed, counts), machine.budget, row_space(data)
 
     total = grid.n_candidates(sum(map(len, families)))
 
@@ -98,7 +102,8 @@ def try_all(
         if stop() and family is not families[cause][0]:
             return None
         weight = torch.as_tensor(fold.masks)
-        problem = make_problem(part, family, weight=weight, dtype=machine.dtype, device=machine.device)
+        how: dict[str, Any] = {"dtype": machine.dtype, "device": machine.device}
+        problem = make_problem(part, family, weight=weight, design=space.design, **how)
         of_family = FamilyTrials(family.name, (problem,), fold, grid, machine)
         trials = of_family.single_leaves(grid.single_ridges)[0]
         tell(f"{family.name}, one leaf", len(trials))
@@ -117,7 +122,7 @@ def try_all(
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
     problems = {one.name: take(one.problems, last) for one in [*known, of_family]}
-    return Tried(tuple(trials), problems, of_family)
+    return Tried(tuple(trials), problems, of_family, space)
 
 
 def _of_all_causes(

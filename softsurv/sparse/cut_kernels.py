@@ -6,7 +6,7 @@ import numpy as np
 
 from softsurv.loops import FLOAT, INT32, floats, ints
 from softsurv.soft.jit import ONE_CAUSE, loop, loop_part
-from softsurv.sparse.kernels import gain_of, rest_gain
+from softsurv.sparse.kernels import N_SUMS, gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
 """Bins of a score by which directions are compared, and their range about its mean, in standard deviations."""
@@ -96,36 +96,72 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
         The largest gain. Second: the same for ``sums`` with the sign changed where it has one column, else -inf. -inf
         where no cut is allowed.
     """
-    k = sums.shape[1]
-    (total, all_size), low = totals(sums, size), np.empty(k)
-    best = np.empty((len(columns), 2))
+    n, k = sums.shape
+    total, all_size = totals(sums, size)
+    best, cut = np.empty((len(columns), 2)), np.empty(n)
     best[:] = -np.inf
+    own, at, low, low_size = np.empty(n + 1), np.empty(n + 1, np.int32), np.empty((k, n)), np.empty(n)
     for c in range(len(columns)):
-        value, sorted_ = values[columns[c]], order[columns[c]]
-        first, last = 0, len(sorted_) - 1
-        while first < last and place[sorted_[first]] < 0:
-            first += 1
-        while last > first and place[sorted_[last]] < 0:
-            last -= 1
-        margin = close * (1.0 + max(abs(value[sorted_[first]]), abs(value[sorted_[last]])))
-        low[:] = 0.0
-        low_size, before = 0.0, value[sorted_[first]]
-        for t in range(first, last + 1):
-            i = place[sorted_[t]]
-            if i < 0:
-                continue
-            now = value[sorted_[t]]
-            if now - before > margin and low_size >= least and all_size - low_size >= least:
+        below_each(values[columns[c]], order[columns[c]], place, sums, size, causes, own, low, low_size, at)
+        if k > 1:
+            gains_below(low, total, penalty, causes, cut)
+        margin = close * (1.0 + max(abs(own[0]), abs(own[n - 1])))
+        for t in range(1, n):
+            if own[t] - own[t - 1] > margin and low_size[t] >= least and all_size - low_size[t] >= least:
                 if k == 1:  # gain of the rows below the cut; of the reverse rule
-                    best[c, 0], best[c, 1] = max(best[c, 0], -low[0]), max(best[c, 1], low[0])
+                    best[c, 0], best[c, 1] = max(best[c, 0], -low[0, t]), max(best[c, 1], low[0, t])
                 else:
-                    gain = gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
-                    best[c, 0] = max(best[c, 0], gain)
-            for j in range(k):
-                low[j] += sums[i, j]
-            low_size += size[i]
-            before = now
+                    best[c, 0] = max(best[c, 0], cut[t])
     return best
+
+
+@loop_part()
+def below_each(value, order, place, sums, size, causes, own, low, low_size, at):
+    """Values (n,) of the rows that count in order, and the sums (k, n) and sizes (n,) of the rows before each.
+
+    ``own`` and ``at``, for the rows' places, have room for one more.
+    """
+    t = 0
+    for row in order:  # every row is written, and the next one over it where it does not count: no branch to be guessed
+        at[t], own[t] = place[row], value[row]
+        t += place[row] >= 0
+    below = 0.0
+    for t in range(low_size.size):
+        low_size[t] = below
+        below += size[at[t]]
+    if low.shape[0] == 1:
+        below = 0.0
+        for t in range(low_size.size):
+            low[0, t] = below
+            below += sums[at[t], 0]
+        return
+    for q in range(len(causes)):
+        c = q * N_SUMS
+        g0, g1, h00, h01, h11 = 0.0, 0.0, 0.0, 0.0, 0.0
+        for t in range(low_size.size):
+            low[c, t], low[c + 1, t], low[c + 2, t], low[c + 3, t], low[c + 4, t] = g0, g1, h00, h01, h11
+            row = sums[at[t]]
+            g0, g1, h00, h01, h11 = g0 + row[c], g1 + row[c + 1], h00 + row[c + 2], h01 + row[c + 3], h11 + row[c + 4]
+
+
+@loop_part(error_model="numpy")
+def gains_below(low, total, penalty, causes, out):
+    """Gain of each cut, from the sums (5 K, n) of the rows below it: `leaf_gain` without a branch, for many at once."""
+    out[:] = 0.0
+    for sign, share in ((1.0, 0.0), (-1.0, 1.0)):  # the rows below, the other rows
+        for q in range(len(causes)):
+            c = q * N_SUMS
+            slope, tilt, level, mixed, shape = low[c], low[c + 1], low[c + 2], low[c + 3], low[c + 4]
+            slopes, tilts, levels = share * total[c], share * total[c + 1], share * total[c + 2] + penalty
+            mixeds, shapes = share * total[c + 3], share * total[c + 4] + penalty
+            for t in range(out.size):
+                g0, g1, h01 = slopes + sign * slope[t], tilts + sign * tilt[t], mixeds + sign * mixed[t]
+                h00, h11 = levels + sign * level[t], shapes + sign * shape[t]
+                determinant = h00 * h11 - h01 * h01
+                both = h00 > 0.0 and determinant > 1e-12 * h00 * h11
+                joint = 0.5 * (h11 * g0 * g0 - 2.0 * h01 * g0 * g1 + h00 * g1 * g1)
+                top = joint if both else (0.5 * g0 * g0 if h00 > 0.0 else 0.0)
+                out[t] += top / (determinant if both else (h00 if h00 > 0.0 else 1.0))
 
 
 @loop(*floats(2), *ints(2), *floats(1, 2, 1), FLOAT, FLOAT, ONE_CAUSE)

@@ -30,7 +30,7 @@ from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, s
 from softsurv.sparse.on_host import on_host
 from softsurv.sparse.prefer import USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.start import Bins, StartProblem, bins_of
+from softsurv.sparse.start import Bins, StartProblem, bins_of, number_bins
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import LinearRule, Rules
@@ -207,8 +207,10 @@ def _searched(
     common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)
     table = on_host([second_orders(problems, common, counts)])[0][0] * weight[:, None]
     size = weight * counted_events(data, None if counts is None else counts.tolist()).failed
-    start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
-    bins = bins_of(start, s.n_cuts + 1, most=None)
+    rows = np.arange(data.n)
+    numbers = number_bins(split, rows, s.n_cuts + 1)
+    start = StartProblem(split, rows, table, size, s.least_events, s.shrinkage, numbers)
+    bins = bins_of(start, most=None)
     complexity = bic(bins, size) if s.complexity is None else s.complexity
     room = Room(s.memory_limit).less(TABLE_COPIES * data.x.numel() * data.x.element_size())
     return *search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room), complexity

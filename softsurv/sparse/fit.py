@@ -29,6 +29,7 @@ from softsurv.sparse.leaf_fit import LeafPenalties
 from softsurv.sparse.lost import LostLikelihood, lost_likelihood
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, of_many_levels, shrunk
 from softsurv.sparse.prefer import Trial, preferred
+from softsurv.sparse.row_space import ridge_scale
 from softsurv.sparse.sample import ALL_ROWS_SHARE, on_all_rows, to_choose_on
 from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
@@ -178,15 +179,17 @@ def fit_rules(
     some, training = to_choose_on(data, choice_rows, seed), machine.ending_sooner()
     choosing = training if some is data else machine.ending_sooner(ALL_ROWS_SHARE)
     of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns)
-    tried = try_all(shrunk(some, scale), of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)
+    encoded = shrunk(some, scale)
+    grid = grid.scaled(ridge_scale(encoded))
+    tried = try_all(encoded, of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
-        best, reason = preferred(left, prefer)
-        chosen, problems = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family]
+        best, reason = preferred(left, prefer, grid.ridge_scale)
+        chosen, problems, space = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family], tried.space
         settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
         if some is not data:
-            chosen, problems = on_all_rows(chosen, shrunk(data, scale), split, families, grid, training, counts)
+            chosen, problems, space = on_all_rows(chosen, shrunk(data, scale), split, families, grid, training, counts)
             stopped = stopped or (None if training.budget is None else training.budget.status)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, fits)
@@ -196,6 +199,7 @@ def fit_rules(
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=fits)
     stopped = stopped or (None if fits is None else fits.status)
+    problems, models = space.in_columns(problems, models)
     trees = soft_trees(problems, rules, models, split, columns, scale)
     used = trees[0].used_leaves
     covariances = tuple(

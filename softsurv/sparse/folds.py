@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.sparse.prefer import CONSTANT, EVER_WEAKER, USUAL_RIDGE
+from softsurv.sparse.prefer import CONSTANT, EVER_WEAKER, USUAL_RIDGE, times
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import StackRows
 
@@ -45,6 +45,17 @@ class Grid:
     n_folds: int = 5
     least_events: float = 10.0
     split_penalty: float = 10.0
+    ridge_given: bool = False
+    """Whether the ridge is the user's: it is then taken as it is."""
+    ridge_scale: float = 1.0
+    """What the ridges have been multiplied with (`row_space.ridge_scale`)."""
+
+    def scaled(self, scale: float) -> Grid:
+        """The grid with stronger ridges, unless the ridge is given."""
+        if scale == 1.0 or self.ridge_given:
+            return self
+        single, trees = (tuple(times(ridge, scale) for ridge in own) for own in (self.single_ridges, self.ridges))
+        return replace(self, single_ridges=single, ridges=trees, ridge_scale=scale)
 
     def n_candidates(self, n_families: int) -> int:
         """How many candidates are tried: one leaf with each family, and the trees of one family in the usual sizes."""

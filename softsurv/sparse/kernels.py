@@ -147,6 +147,23 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     return gain, inner, cut
 
 
+@loop(*ints(2, of=INT16), *ints(1, 1), *floats(2, 1), FLOAT, FLOAT, ONE_CAUSE)
+def gains_alone(codes, n_codes, rows, sums, size, least, penalty, causes):
+    """Gain of the best cut of each feature (P,), -inf where a side is too small; the arguments of `best_trees`."""
+    p, c, width = len(n_codes), 0, N_SUMS * len(causes) + 1
+    for f in range(p):
+        c = max(c, n_codes[f])
+    best, below, low, high = np.empty(p), np.empty((c + 1, width)), np.empty(width), np.empty(width)
+    for f in range(p):
+        best[f] = -np.inf
+        add_up(codes[f], n_codes[f], rows, sums, size, below)
+        for a in range(n_codes[f] - 1):
+            both_sides(below, 0, a + 1, n_codes[f], low, high)
+            if low[width - 1] >= least and high[width - 1] >= least:
+                best[f] = max(best[f], gain_of(low, penalty, causes) + gain_of(high, penalty, causes))
+    return best
+
+
 @loop_part()
 def add_up(code, n_codes, rows, sums, size, below):
     """Sums and size of the rows below each code, ``below`` (C + 1, 5 K + 1)."""

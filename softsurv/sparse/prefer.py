@@ -49,7 +49,7 @@ class Trial:
         return float(gap.std(ddof=1) / len(gap) ** 0.5) if len(gap) > 1 else 0.0
 
 
-def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
+def preferred(trials: Sequence[Trial], prefer: str, scale: float = 1.0) -> tuple[Trial, str]:
     """The trial to take, and why in a sentence; every choice leaves the usual only by one standard error.
 
     "tree": the simplest of the good trees (`_simple_tree`), if trees come within one standard error of the best trial
@@ -66,20 +66,22 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
 
     How many errors count was decided on the collection "development" of `scripts/bench_survset.py`; for causes on the
     set mgus2 of `scripts/bench_events.py`, which is therefore no test of it.
+
+    ``scale`` is what the usual ridges have been multiplied with.
     """
     trials = _with_shared_slopes(trials)
     best = best_of(trials)
     single = [t for t in trials if not t.candidate.depth]
     trees = [t for t in trials if t.candidate.depth]
     if not trees:
-        one = _usual_single(single)
+        one = _usual_single(single, scale)
         return one, f"one leaf, the only size that was tried, with held-out loss {one.mean:.4g}"
-    tree = _simple_tree(trees)
+    tree = _simple_tree(trees, scale)
     if not single:
         return tree, f"held-out loss {tree.mean:.4g} with {tree.candidate.leaves} leaves"
-    one = _usual_single(single)
+    one = _usual_single(single, scale)
     compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
-    flat = [t for t in single if t.candidate.ridge >= CONSTANT]
+    flat = [t for t in single if t.candidate.ridge >= times(CONSTANT, scale)]
     if flat:
         null = best_of(flat)
         if best is null or null.mean - best.mean <= best.gap_error(null):
@@ -108,7 +110,7 @@ def _costs_a_cause(tree: Trial, one: Trial) -> bool:
     return len(worse) > 1 and bool(worse.any()) and one.mean - tree.mean <= 2.0 * tree.gap_error(one)
 
 
-def _simple_tree(trees: list[Trial]) -> Trial:
+def _simple_tree(trees: list[Trial], scale: float) -> Trial:
     """The simplest of the good trees, one question after the other.
 
     The usual ridge, if a tree that has it is within half a standard error of the best one; then the fewest leaves
@@ -116,7 +118,7 @@ def _simple_tree(trees: list[Trial]) -> Trial:
     shrinkage, the fewest terms. The lowest loss of so many settings is low by chance: what is taken instead is hardly
     worse and moves less.
     """
-    best, usual = best_of(trees), [t for t in trees if t.candidate.ridge == USUAL_RIDGE]
+    best, usual = best_of(trees), [t for t in trees if t.candidate.ridge == times(USUAL_RIDGE, scale)]
     takes_usual = usual and _as_good(best_of(usual), best, 0.5)
     good = usual if takes_usual else [t for t in trees if t.candidate.ridge == best.candidate.ridge]
     good = [t for t in good if _as_good(t, best_of(good))]
@@ -187,10 +189,20 @@ def usual_family(single: Sequence[Trial]) -> str:
     return first if _as_good(usual, best) else best.candidate.family
 
 
-def _usual_single(single: Sequence[Trial]) -> Trial:
+def _usual_single(single: Sequence[Trial], scale: float) -> Trial:
     """One leaf of the usual family; its ridge is the nearest to the usual within one standard error of the best."""
     family = usual_family(single)
     own = [t for t in single if t.candidate.family == family]
     best = best_of(own)
     good = [t for t in own if _as_good(t, best)]
-    return min(good, key=lambda t: (abs(np.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))
+    return min(good, key=lambda t: (distance_to_usual(t.candidate.ridge, scale), t.mean))
+
+
+def times(ridge: float, scale: float) -> float:
+    """A ridge times the scale of a table, in three digits: it is printed."""
+    return ridge if scale == 1.0 else float(f"{ridge * scale:.3g}")
+
+
+def distance_to_usual(ridge: float, scale: float = 1.0) -> float:
+    """How far a ridge is from the usual one times ``scale``, as the size of the logarithm of their ratio."""
+    return float(abs(np.log(max(ridge, 1e-12) / times(USUAL_RIDGE, scale))))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -19,6 +20,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import SEPARATOR, Problems
 from softsurv.sparse.folds import Grid, make_folds
 from softsurv.sparse.prefer import Trial
+from softsurv.sparse.row_space import RowSpace, row_space
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
 
@@ -58,8 +60,8 @@ def on_all_rows(
     grid: Grid,
     machine: Machine,
     counts: FloatArray | None = None,
-) -> tuple[Trial, Problems]:
-    """A trial of a sample with its rules improved and its leaves fitted on all rows, and the problems of these.
+) -> tuple[Trial, Problems, RowSpace]:
+    """A trial of a sample, its rules improved and its leaves fitted on all rows; the problems and features of these.
 
     Parameters
     ----------
@@ -75,15 +77,13 @@ def on_all_rows(
     counts : ndarray (K,), optional
         Factor of each cause.
     """
-    alone = replace(grid, n_folds=1)
+    alone, space = replace(grid, n_folds=1), row_space(data)
     fold, by_name = make_folds(data, split, alone, 0, counts), {family.name: family for family in families}
     parts = zip(data.by_cause(), trial.candidate.family.split(SEPARATOR), strict=True)
     weight = torch.as_tensor(fold.masks)
-    problems = tuple(
-        make_problem(part, by_name[name], weight=weight, dtype=machine.dtype, device=machine.device)
-        for part, name in parts
-    )
+    how: dict[str, Any] = {"weight": weight, "dtype": machine.dtype, "device": machine.device, "design": space.design}
+    problems = tuple(make_problem(part, by_name[name], **how) for part, name in parts)
     of_family = FamilyTrials(trial.candidate.family, problems, fold, alone, machine)
     if not trial.rules:
-        return replace(trial, models=of_family.single_leaves([trial.candidate.ridge])[1]), problems
-    return of_family.found_again(trial, [trial.rules]), problems
+        return replace(trial, models=of_family.single_leaves([trial.candidate.ridge])[1]), problems, space
+    return of_family.found_again(trial, [trial.rules]), problems, space

@@ -18,7 +18,7 @@ from softsurv.arrays import FloatArray
 from softsurv.sparse.causes import SEPARATOR, take
 from softsurv.sparse.folds import Grid
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties, fit_leaves
-from softsurv.sparse.prefer import USUAL_RIDGE, Trial
+from softsurv.sparse.prefer import Trial, distance_to_usual
 from softsurv.sparse.train import held_out_losses, leaves_of, penalties_of
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import Rules
@@ -72,11 +72,11 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
     one_leaf = grid.single_ridges, ((own.shrinkage, own.slope_shrinkage),)
     tried = _tried(trials, chosen.fold_rules, *((grid.ridges, grid.shrinkage) if chosen.rules else one_leaf))
     if not chosen.rules or grid.shrinkage != Grid.shrinkage:  # the user's shrinkage is every cause's
-        return tuple(map(_simplest, tried))
+        return tuple(_simplest(of_cause, grid.ridge_scale) for of_cause in tried)
     alike = _tried(trials, chosen.fold_rules, grid.ridges, (ALIKE,))
     gains = [_least(without) - _least(apart) for apart, without in zip(tried, alike, strict=True)]
     return tuple(
-        _simplest(apart if gain == max(gains) else apart | without)
+        _simplest(apart if gain == max(gains) else apart | without, grid.ridge_scale)
         for apart, without, gain in zip(tried, alike, gains, strict=True)
     )
 
@@ -113,7 +113,7 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
     return fold.by_subject(torch.stack(found).double().cpu().numpy())
 
 
-def _simplest(tried: Losses) -> LeafSetting:
+def _simplest(tried: Losses, scale: float) -> LeafSetting:
     """The simplest setting within `ERRORS` standard errors of the best."""
     best = min(tried.values(), key=np.mean)
     good = {}
@@ -123,8 +123,7 @@ def _simplest(tried: Losses) -> LeafSetting:
             good[setting] = float(losses.mean())
 
     def simplicity(one: LeafSetting) -> tuple[float, bool, float, float]:
-        distance = abs(np.log(max(one.ridge, 1e-12) / USUAL_RIDGE))
-        return float(distance), one.slope_shrinkage is not None, -one.shrinkage, good[one]
+        return distance_to_usual(one.ridge, scale), one.slope_shrinkage is not None, -one.shrinkage, good[one]
 
     return min(good, key=simplicity)
 

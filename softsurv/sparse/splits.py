@@ -219,7 +219,7 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     for levels, own in zip(rows.data.categories, rows.data.levels, strict=True):
         best = _better_levels(rows, best, levels, own)
     if max_terms > 1:
-        best = _better_direction(rows, best, dict(zip(columns, gains.max(1).tolist(), strict=True)), max_terms)
+        best = _better_direction(rows, best, columns, gains.max(1), max_terms)
     return best.short(single)
 
 
@@ -263,9 +263,15 @@ def orders_of_levels(sums: FloatArray, count: IntArray, penalty: float) -> list[
     return orders
 
 
-def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], max_terms: int) -> BestRule:
+def _better_direction(
+    rows: NodeRows,
+    best: BestRule,
+    columns: Sequence[int],
+    alone: FloatArray,  # (C,) what each column gains alone
+    max_terms: int,
+) -> BestRule:
     """The best direction over two or three features, where it gains enough for its terms."""
-    best_first = sorted(alone, key=lambda column: -alone[column])
+    best_first = (columns[k] for k in np.argsort(-alone, kind="stable"))
     usable = list(islice((column for column in best_first if np.ptp(rows.values(column)) > 0), PAIR_COLUMNS))
     if len(usable) < 2:
         return best

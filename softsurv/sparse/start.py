@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.cuts import next_rises
-from softsurv.sparse.kernels import best_trees, causes_of, gain_of_leaf
+from softsurv.sparse.kernels import best_trees, causes_of, gain_of_leaf, gains_alone
 from softsurv.sparse.short_numbers import short_between
 from softsurv.sparse.splits import SplitData, orders_of_levels, sums_of_levels
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
 
 N_BINS = 12
 """Bins of a number. Every cut is tried later, when the rules are polished."""
+
+FEATURES_A_CALL = 1000
+"""Features whose gains are computed between two looks at the clock."""
 
 MAX_FEATURES = 24
 """Most features that are compared in pairs, those that gain most alone: the time grows with their square."""
@@ -76,6 +79,15 @@ class Bins:
 
 
 @dataclass(frozen=True)
+class NumberBins:
+    """The numbers in bins of some rows: codes (Q, N) of all rows, how many (Q,), and the rules of each number."""
+
+    codes: NDArray[np.int16]
+    n_codes: IntArray
+    rules: tuple[RulesOfNumber, ...]
+
+
+@dataclass(frozen=True)
 class StartProblem:
     """Rows and their slopes and curvatures, by which trees are compared.
 
@@ -89,6 +101,8 @@ class StartProblem:
     size : (N,)
         Size of each row; ``least`` is the least sum of sizes in a leaf.
     least, penalty : float
+    numbers : NumberBins, optional
+        `number_bins` of these rows, where they are known.
     """
 
     data: SplitData
@@ -97,6 +111,7 @@ class StartProblem:
     size: FloatArray
     least: float
     penalty: float
+    numbers: NumberBins | None = None
 
 
 def never() -> bool:
@@ -104,19 +119,15 @@ def never() -> bool:
     return False
 
 
-def bins_of(
-    problem: StartProblem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never
-) -> Bins:
+def bins_of(problem: StartProblem, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never) -> Bins:
     """Numbers in quantile bins of the training rows, levels of a category in the order of their corrections.
 
     Of more than ``most`` features only those are kept that gain most alone; features not tried before ``stop`` come
     last.
     """
     data, rows = problem.data, problem.rows
-    codes, rules = [], list[Sequence[LinearRule]]()
-    for own in _number_rules(data, rows, n_bins):
-        codes.append(own.low.searchsorted(data.values[own.column]))
-        rules.append(own)
+    numbers = number_bins(data, rows) if problem.numbers is None else problem.numbers
+    codes, rules = [], list[Sequence[LinearRule]](numbers.rules)
     for columns, level_of in zip(data.categories, data.levels, strict=True):
         sums = sums_of_levels(level_of[rows], problem.sums[rows], len(columns))
         for order in orders_of_levels(sums, np.bincount(level_of[rows], minlength=len(sums)), problem.penalty):
@@ -128,9 +139,21 @@ def bins_of(
             codes.append(code)
             above_each = [tuple(sorted(columns[level] for level in order[k + 1 :])) for k in range(len(order) - 1)]
             rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))
-    table = np.array(codes, dtype=np.int16).reshape(len(codes), data.values.shape[1])
-    bins = Bins(table, np.array([len(r) + 1 for r in rules], dtype=np.int64), tuple(rules))
+    table, n_codes = numbers.codes, numbers.n_codes
+    if codes:
+        table = np.concatenate([table, np.array(codes, dtype=np.int16)])
+        n_codes = np.append(n_codes, [len(own) + 1 for own in rules[len(n_codes) :]])
+    bins = Bins(table, n_codes, tuple(rules))
     return bins if most is None else _strongest(problem, bins, most, stop)
+
+
+def number_bins(data: SplitData, rows: IntArray, n_bins: int = N_BINS) -> NumberBins:
+    """Every number that is not constant in quantile bins of some rows (n,)."""
+    rules = tuple(_number_rules(data, rows, n_bins))
+    codes = np.empty((len(rules), data.values.shape[1]), dtype=np.int16)
+    for code, own in zip(codes, rules, strict=True):
+        code[:] = own.low.searchsorted(data.values[own.column])
+    return NumberBins(codes, np.array([len(own) + 1 for own in rules], dtype=np.int64), rules)
 
 
 def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfNumber]:
@@ -159,10 +182,11 @@ def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], 
         return bins
     how = (problem.rows, problem.sums, problem.size, problem.least, problem.penalty, causes_of(problem.sums))
     gains = np.full(len(bins.rules), -np.inf)
-    for f in range(len(bins.rules)):
+    for first in range(0, len(gains), FEATURES_A_CALL):
         if stop():
             break
-        gains[f] = best_trees(bins.codes[f : f + 1], bins.n_codes[f : f + 1], *how)[0].sum(-1).max(initial=-np.inf)
+        some = slice(first, first + FEATURES_A_CALL)
+        gains[some] = gains_alone(bins.codes[some], bins.n_codes[some], *how)
     kept = np.sort(np.argsort(gains)[-most:])
     return Bins(bins.codes[kept], bins.n_codes[kept], tuple(bins.rules[f] for f in kept))
 
@@ -203,7 +227,7 @@ def tree_grown_on(problem: StartProblem, rules: Rules, n_leaves: int) -> Rules |
     n_leaves : int
         Leaves of the new tree, which has fewer where depth or rows allow no more.
     """
-    bins, answers = bins_of(problem), answers_of(rules, problem.data.values[:, problem.rows])
+    bins, answers = bins_of(problem), answers_of(rules, problem.data.values)[:, problem.rows]
     if not bins.rules:
         return None
     best: dict[int, tuple[float, Rules]] = {0: (0.0, rules)}

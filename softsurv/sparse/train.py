@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,12 +17,22 @@ from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_cause
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.on_host import on_host
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
-from softsurv.sparse.start import StartProblem, never, tree_grown_on, trees_of_corrections
+from softsurv.sparse.start import (
+    NumberBins,
+    StartProblem,
+    never,
+    number_bins,
+    tree_grown_on,
+    trees_of_corrections,
+)
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, leaf_of, rows_at
 
 START_ROWS = 4000
 """Most rows on which the trees to start from are compared. The rules are polished on all rows."""
+
+Start = tuple[IntArray, NumberBins]
+"""Rows on which trees to start from are compared, and the numbers in bins of these rows."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,16 @@ class StackRows:
     least: float
     penalty: float
     counts: FloatArray | None = None
+    _starts: dict[int, Start] = field(default_factory=dict, repr=False, compare=False)
+
+    def start_of(self, fold: int) -> Start:
+        """Rows of a fold on which the trees to start from are compared, of many a sample, and their bins; kept."""
+        if (known := self._starts.get(fold)) is not None:
+            return known
+        mine = self.folds[fold]
+        if len(mine) > START_ROWS:
+            mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
+        return self._starts.setdefault(fold, (mine, number_bins(self.split, mine)))
 
 
 @dataclass(frozen=True)
@@ -141,11 +161,9 @@ def start_rules(
 
 def start_problem(rows: StackRows, fold: int, table: FloatArray) -> StartProblem:
     """The problem by which trees on a fold are compared. Of many rows a sample is enough to compare binned cuts."""
-    mine, scale = rows.folds[fold], 1.0
-    if len(mine) > START_ROWS:
-        scale = len(mine) / START_ROWS
-        mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
-    return StartProblem(rows.split, mine, table, rows.size, rows.least / scale, rows.penalty / scale)
+    mine, numbers = rows.start_of(fold)
+    scale = len(rows.folds[fold]) / len(mine)
+    return StartProblem(rows.split, mine, table, rows.size, rows.least / scale, rows.penalty / scale, numbers)
 
 
 def grown_on(

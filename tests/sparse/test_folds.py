@@ -84,3 +84,13 @@ def test_rows_that_weigh_the_same_weigh_one(unit):
 def test_small_weights_stay_in_proportion():
     weight = np.array([1e-14, 1.0, 5.0, 0.0])
     np.testing.assert_allclose(in_their_mean(weight), weight / 1.5, rtol=1e-11)
+
+
+def test_only_ridges_that_are_not_given_are_scaled():
+    grid = Grid().scaled(20.0)
+    assert grid.single_ridges == (2.0, 6.0, 20.0, 200.0, 2e5)
+    assert grid.ridges == (6.0, 600.0)
+    assert grid.ridge_scale == 20.0
+    given = Grid(single_ridges=(0.3,), ridges=(0.3,), ridge_given=True)
+    assert given.scaled(20.0) is given
+    assert Grid().scaled(1.0) == Grid()

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from oracles.plain_python import plain
 
-from softsurv.sparse.kernels import N_SUMS, best_trees, causes_of, gain_of, histogram_pair, leaf_gain, rest_gain
+from softsurv.sparse.kernels import (
+    N_SUMS,
+    best_trees,
+    causes_of,
+    gain_of,
+    gains_alone,
+    histogram_pair,
+    leaf_gain,
+    rest_gain,
+)
 
 PENALTY = 2.0
 
@@ -87,3 +96,14 @@ def test_every_root_with_the_best_further_cut_of_each_side(causes, least):
                             if cut[f, a, side].tolist() == [s, b]:
                                 assert value == pytest.approx(inner[f, a, side])
                 assert inner[f, a, side] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("causes", [1, 2])
+@pytest.mark.parametrize("least", [0.0, 4.0, 100.0])
+def test_gains_of_features_alone_are_those_of_their_best_roots(causes, least):
+    rng = np.random.default_rng(5)
+    codes, rows = rng.integers(0, 4, (3, 40)).astype(np.int16), np.sort(rng.choice(40, 25, replace=False))
+    how = (codes, np.array([4, 4, 4]), rows, sums_of(rng, 40, causes), rng.random(40), least, PENALTY)
+    columns = causes_of(how[3])
+    roots = plain(best_trees)(*how, columns)[0].sum(-1).max(1)
+    np.testing.assert_allclose(plain(gains_alone)(*how, columns), roots)

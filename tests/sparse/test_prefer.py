@@ -1,5 +1,7 @@
 """The choice among trials: what holds whatever the losses are. Single cases are in `test_choose`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,7 @@ from softsurv.sparse.prefer import (
     Trial,
     best_of,
     preferred,
+    times,
     usual_family,
     within_reach,
 )
@@ -124,3 +127,10 @@ def test_slopes_of_their_own_are_taken_only_where_they_are_clearly_better_than_a
     assert preferred([one, null, better_by_chance], "tree")[0] is better_by_chance  # where it was asked for
     as_good = trial(common + 0.001 * noise)
     assert preferred([as_good, null, trial(common + 0.1, 2), better_by_chance], "tree")[0] is as_good
+
+
+@given(several_trials(), st.sampled_from([1.0, 7.3, 400.0]))
+def test_scaled_ridges_lead_to_the_same_choice(trials, scale):
+    moved = [replace(t, candidate=replace(t.candidate, ridge=times(t.candidate.ridge, scale))) for t in trials]
+    place = [id(one) for one in trials].index(id(preferred(trials, "tree")[0]))
+    assert preferred(moved, "tree", scale)[0] is moved[place]

@@ -98,7 +98,7 @@ def test_the_rules_of_the_sample_are_improved_on_all_rows(data):
     some = to_choose_on(data, 1000, 0)
     tried = try_all(some, as_given(some), [[family]], grid, 0, machine)
     best = best_of([trial for trial in tried.trials if trial.rules])
-    found, problems = on_all_rows(best, data, as_given(data), [family], grid, machine)
+    found, problems, _ = on_all_rows(best, data, as_given(data), [family], grid, machine)
     assert problems[0].design.shape[-2] == data.n
     assert found.candidate == best.candidate
     assert found.rules[0].columns == (0,)
@@ -120,7 +120,7 @@ def as_given(data):
 def test_one_regression_is_fitted_on_all_rows(data):
     grid, family, machine = Grid(leaves=(1,), single_ridges=(0.1,)), get_family("weibull"), Machine(torch.device("cpu"))
     tried = try_all(to_choose_on(data, 1000, 0), as_given(data), [[family]], grid, 0, machine)
-    found, _ = on_all_rows(tried.trials[0], data, as_given(data), [family], grid, machine)
+    found, _, _ = on_all_rows(tried.trials[0], data, as_given(data), [family], grid, machine)
     alone = try_all(data, as_given(data), [[family]], replace(grid, n_folds=1), 0, machine).trials[0]
     assert torch.allclose(found.models[0], alone.models[0], atol=1e-4)
 

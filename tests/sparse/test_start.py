@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from softsurv.sparse import start
 from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import short_between
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.start import StartProblem, bins_of, tree_grown_on, trees_of_corrections
+from softsurv.sparse.start import StartProblem, bins_of, number_bins, tree_grown_on, trees_of_corrections
 from softsurv.trees.linear_rule import LinearRule, leaf_of
 
 
@@ -34,14 +35,16 @@ def test_columns_are_binned_together_as_they_are_one_by_one(seed):
     n, n_bins = int(rng.integers(1, 60)), int(rng.choice([2, 3, 12, 31, 100]))
     values = np.stack([rng.integers(0, most, n) * 0.37 for most in (1, 2, 5, 13, 40, 1000)])
     rows = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
-    problem = StartProblem(SplitData(values, tuple(range(6)), ()), rows, np.zeros((n, 5)), np.ones(n), 1.0, 1.0)
-    bins, (codes, rules) = bins_of(problem, n_bins, most=None), one_by_one(values, rows, n_bins)
+    data = SplitData(values, tuple(range(6)), ())
+    problem = StartProblem(data, rows, np.zeros((n, 5)), np.ones(n), 1.0, 1.0, number_bins(data, rows, n_bins))
+    bins, (codes, rules) = bins_of(problem, most=None), one_by_one(values, rows, n_bins)
     assert np.array_equal(bins.codes, codes)
     assert [list(own) for own in bins.rules] == rules
     assert bins.n_codes.tolist() == [len(own) + 1 for own in rules]
 
 
-def test_of_many_features_those_looked_at_in_time_are_kept():
+def test_of_many_features_those_looked_at_in_time_are_kept(monkeypatch):
+    monkeypatch.setattr(start, "FEATURES_A_CALL", 1)
     rng = np.random.default_rng(0)
     values, looked = rng.random((40, 30)), iter([False] * 6 + [True])
     problem = StartProblem(

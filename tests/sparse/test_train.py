@@ -187,6 +187,8 @@ def test_trees_begin_on_all_rows_of_a_fold_or_on_a_sample(rows, problems, monkey
     assert whole.rows.tolist() == list(range(N))
     assert (whole.least, whole.penalty) == (rows.least, rows.penalty)
     monkeypatch.setattr("softsurv.sparse.train.START_ROWS", 30)
+    assert start_problem(rows, 0, table).numbers is whole.numbers  # found once
+    rows = replace(rows, _starts={})
     part = start_problem(rows, 0, table)
     assert len(set(part.rows.tolist())) == 30
     assert (part.least, part.penalty) == (rows.least / 3, rows.penalty / 3)

@@ -213,7 +213,7 @@ class SoftParameters:
         if self.depth is not None:
             grid = replace(grid, leaves=RULE_LEAVES[self.depth], more_leaves=(), depth=self.depth)
         if self.l2 is not None:
-            grid = replace(grid, single_ridges=(float(self.l2),), ridges=(float(self.l2),))
+            grid = replace(grid, single_ridges=(float(self.l2),), ridges=(float(self.l2),), ridge_given=True)
         pairs = grid.shrinkage
         if self.shrinkage is not None:
             pairs = tuple(dict.fromkeys((float(self.shrinkage), slopes) for _, slopes in pairs))

@@ -1,0 +1,122 @@
+"""Tables of more columns than rows: the same leaves, fitted along as many axes as there are rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv import SoftSurvivalTree
+from softsurv.data.readers import survival_data
+from softsurv.hazards import get_family
+from softsurv.numerics import Design, with_intercept
+from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.problem import make_problem
+from softsurv.sparse.causes import fit_causes
+from softsurv.sparse.row_space import RowSpace, ridge_scale, row_space
+from softsurv.sparse.train import penalties_of
+
+EXACT = LbfgsSettings(max_iterations=2000, ftol=1e-15)
+
+
+def genes(n, p, seed=0, weight=None):
+    """Numbers in [0, 1], one of which matters."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, p))
+    time, late = rng.exponential(np.where(x[:, 0] > 0.5, 1.0, 4.0)), rng.exponential(6.0, n)
+    return survival_data(x, time=np.minimum(time, late) + 1e-3, event=time <= late, weight=weight)
+
+
+@pytest.mark.parametrize("family", ["weibull", "loglogistic", "spline_ph"])
+@pytest.mark.parametrize("slopes", [None, 5.0])
+def test_the_leaves_are_those_of_a_fit_in_the_columns(family, slopes):
+    data, family = genes(40, 90), get_family(family)
+    space = row_space(data)
+    assert space.design.table.shape == (40, 41)
+    leaf = torch.as_tensor(np.arange(40) % 2)[None]
+    penalties = penalties_of(np.array([40.0]), 3.0, 2.0, slopes)
+    plain = (make_problem(data, family),)
+    expected, loss = fit_causes(plain, leaf, 2, penalties, settings=EXACT)
+    narrow = (make_problem(data, family, design=space.design),)
+    found, narrow_loss = fit_causes(narrow, leaf, 2, penalties, settings=EXACT)
+    assert float(narrow_loss) == pytest.approx(float(loss), rel=1e-9)
+    problems, models = space.in_columns(narrow, found)
+    torch.testing.assert_close(problems[0].design, plain[0].design)
+    torch.testing.assert_close(models[0], expected[0], atol=2e-4, rtol=1e-3)
+
+
+def test_slopes_in_the_columns_predict_what_those_along_the_axes_do():
+    data = genes(30, 70, seed=1)
+    space = row_space(data)
+    problems = (make_problem(data, get_family("weibull"), design=space.design),)
+    model = torch.randn(1, 3, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    wide, (models,) = space.in_columns(problems, (model,))
+    torch.testing.assert_close(wide[0].linear(models[..., :71]), problems[0].linear(model[..., :31]))
+    torch.testing.assert_close(models[..., 1:71].square().sum(-1), model[..., 1:31].square().sum(-1))  # penalties
+    torch.testing.assert_close(models[..., [0, -1]], model[..., [0, -1]])
+
+
+def test_equal_rows_and_constant_columns_need_no_axis():
+    twice = np.repeat(np.random.default_rng(0).random((10, 50)), 2, axis=0)
+    data = survival_data(twice, time=np.arange(1.0, 21.0), event=np.ones(20, bool))
+    assert row_space(data).design.table.shape == (20, 11)
+    nothing = survival_data(np.zeros((4, 9)), time=np.arange(1.0, 5.0), event=np.ones(4, bool))
+    assert row_space(nothing).design.table.shape == (4, 1)
+
+
+def test_few_columns_stay_as_they_are():
+    data = genes(50, 50)
+    space, design = row_space(data), Design(with_intercept(data.x))
+    assert space.axes is None
+    assert space.design is space.plain
+    torch.testing.assert_close(space.plain.table, design.table)
+    problems, models = (make_problem(data, get_family("weibull")),), (torch.zeros(1, 2, 52),)
+    assert RowSpace(design, design).in_columns(problems, models) == (problems, models)
+    assert ridge_scale(data) == 1.0
+
+
+def test_the_ridge_grows_with_the_variance_of_many_columns():
+    data = genes(60, 600)
+    assert ridge_scale(data) == pytest.approx(600 / 12 / 0.5, rel=0.1)
+    few = survival_data(data.X * 0.01, time=data.time.numpy(), event=data.event.numpy())
+    assert ridge_scale(few) == 1.0
+    rows, weight = np.repeat(np.arange(60), np.arange(60) % 3 + 1), (np.arange(60) % 3 + 1).astype(float)
+    weighted = survival_data(data.X, time=data.time.numpy(), event=data.event.numpy(), weight=weight)
+    assert ridge_scale(weighted) == ridge_scale(data.take(rows))
+    assert ridge_scale(weighted) == float(f"{ridge_scale(weighted):.2g}")
+
+
+@pytest.fixture(scope="module")
+def many_genes():
+    """Normal numbers: one splits the rows, others add up."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(240, 500))
+    hazard = np.exp(1.2 * (x[:, 0] > 0) + 0.3 * x[:, 1:20].sum(1) / 4)
+    time, late = rng.exponential(1 / hazard), rng.exponential(2.0, 240)
+    X = pd.DataFrame(x, columns=[f"g{k}" for k in range(500)])
+    return X, np.where(time <= late, np.where(rng.random(240) < 0.5, "a", "b"), ""), np.minimum(time, late)
+
+
+def test_a_default_tree_of_many_columns_predicts(many_genes):
+    """The usual ridge would let so many slopes follow single rows."""
+    X, cause, time = many_genes
+    train, test = (survival_data(X[k::2], time=time[k::2], event=cause[k::2] != "") for k in (0, 1))
+    tree = SoftSurvivalTree(leaf="weibull", depth=0).fit(train)
+    assert sorted(tree.selection_["ridge"]) == [3.8, 11.4, 38.0, 380.0, 380_000.0]
+    null, usual = (SoftSurvivalTree(leaf="weibull", depth=0, l2=ridge).fit(train) for ridge in (1e6, 1.0))
+    assert tree.evaluate(test)["ibs"] < null.evaluate(test)["ibs"] < usual.evaluate(test)["ibs"]
+
+
+def test_trees_with_causes_have_slopes_of_every_column(many_genes):
+    X, cause, time = many_genes
+    tree = SoftSurvivalTree(leaf="weibull", depth=1).fit(X, time=time, cause=cause)
+    assert set(tree.selection_["ridge"]) == {9.6, 960.0}
+    for of_cause in tree.cause_trees_:
+        assert of_cause.leaves.shape == (1, 2, 502)
+        assert np.count_nonzero(of_cause.leaves[0, :, 1:501].detach()) > 900
+    assert np.isfinite(tree.predict(X)).all()
+
+
+def test_a_given_ridge_is_taken_as_it_is(many_genes):
+    X, cause, time = many_genes
+    tree = SoftSurvivalTree(leaf="weibull", depth=1, l2=2.0).fit(X, (cause != "", time))
+    assert set(tree.selection_["ridge"]) == {2.0}
