@@ -14,6 +14,7 @@ from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
+from softsurv.sparse.row_space import is_wide
 from softsurv.stopping import StopSignal
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
-            rules = parameters.has_rules and (raw.cause is not None or not nothing_open)
+            rules = parameters.has_rules and (raw.cause is not None or not nothing_open or is_wide(data))
             # rules are sought on the processor, for which a device waits
             device = choose_device(self.device, data.n * (1 if rules else parameters.n_starts), workers)
             machine = Machine(device, parameters.torch_dtype, budget, workers)
