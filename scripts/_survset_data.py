@@ -19,6 +19,8 @@ DEVELOPMENT_SETS = [
     "e1684", "prostate", "Melanoma", "d.oropha.rec", "zinc", "stagec", "pharmacoSmoking", "hepatoCellular", "wpbc",
     "vlbw", "colon", "cost",
 ]
+GENE_SETS = ["AML_Bull", "DLBCL", "MCLcleaned", "gse1992", "gse4335"]
+GENE_DEVELOPMENT_SETS = ["DBCD", "NSBCD", "chop", "gse3143", "vdv"]
 LARGE_SETS = ["nwtco", "TRACE", "smarto", "hdfail", "acath", "prostateSurvival", "divorce", "oldmort", "rhc"]
 # fmt: on
 RARE_SETS = [f"{name}_{draw}" for name in LARGE_SETS for draw in range(3)]
@@ -26,6 +28,8 @@ COLLECTIONS = {
     "new": NEW_SETS,
     "paper": PAPER_SETS,
     "development": DEVELOPMENT_SETS,
+    "genes": GENE_SETS,
+    "genes_development": GENE_DEVELOPMENT_SETS,
     "large": LARGE_SETS,
     "rare": RARE_SETS,
 }

@@ -2,6 +2,8 @@
 
 - ``cox``, ``km``: Cox regression and one Kaplan-Meier curve, as in _sst_benchmarks.py.
 - ``forest``: scikit-survival's random survival forest, 100 trees, at least 15 rows a leaf.
+- ``coxnet``: scikit-survival's Cox regression with a penalty that is nearly a ridge (``l1_ratio`` of .05), its strength
+  by concordance in five inner folds.
 - ``sktree``: scikit-survival's survival tree; depth and rows per leaf by concordance in five inner folds.
 - ``rpart``, ``rpart_min``, ``ctree``: by survset_peers.R; Kaplan-Meier curves in the leaves. rpart is pruned by the
   rule of one standard error, rpart_min to the least cross-validated error.
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,6 +24,8 @@ from _r_trees import R_PACKAGES, grow, kaplan_meier_curves, log_hazard, missing_
 from _sst_benchmarks import benchmark_curves, steps
 from _survset_models import Fitted, Stopwatch
 from numpy.typing import NDArray
+from sksurv.linear_model import CoxnetSurvivalAnalysis
+from sksurv.metrics import concordance_index_censored
 
 from softsurv import SurvivalData
 from softsurv.data.partition import stratified_folds
@@ -28,6 +33,9 @@ from softsurv.data.preprocess import Preprocessor
 
 FOREST_TIMES = 300
 """Distinct times that the forest is given where there are more: each leaf stores one curve over all of them."""
+
+COXNET_L1 = 0.05
+"""Share of the penalty that is on the sizes of slopes, the rest on their squares: without one there is no path."""
 
 TREE_DEPTHS, TREE_LEAVES = (1, 2, 3, 4, 5, 6), (5, 15, 40)
 Fit = Callable[[SurvivalData, SurvivalData, int], Fitted]
@@ -90,6 +98,24 @@ def fit_boost(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
     return Fitted(curves, None, {}, *spent)
 
 
+def fit_coxnet(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """scikit-survival's penalised Cox regression, tuned."""
+    clock = Stopwatch()
+    x, y = train.x.numpy(), train.y
+    make = partial(CoxnetSurvivalAnalysis, l1_ratio=COXNET_L1, max_iter=10_000)
+    alphas = make(alpha_min_ratio=0.01, n_alphas=20).fit(x, y).alphas_
+    scores = np.zeros(len(alphas))
+    for fit, held in stratified_folds(train.event.numpy(), 5, seed):
+        model = make(alphas=alphas).fit(x[fit], y[fit])
+        for k, alpha in enumerate(model.alphas_):
+            risk = model.predict(x[held], alpha=alpha)
+            scores[k] += concordance_index_censored(train.event.numpy()[held], train.time.numpy()[held], risk)[0]
+    model = make(alphas=[alphas[int(scores.argmax())]], fit_baseline_model=True).fit(x, y)
+    spent = clock.read()
+    functions = model.predict_cumulative_hazard_function(test.x.numpy())
+    return Fitted(steps(functions[0].x, np.array([one.a * one.y for one in functions])), None, {}, *spent)
+
+
 # -- trees -----------------------------------------------------------------------------------------------------------
 def fit_sktree(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
     """scikit-survival's tree, tuned."""
@@ -130,6 +156,7 @@ PEERS: dict[str, Fit] = {
     "rpart": lambda *fold: fit_r("rpart", *fold),
     "rpart_min": lambda *fold: fit_r("rpart_min", *fold),
     "ctree": lambda *fold: fit_r("ctree", *fold),
+    "coxnet": fit_coxnet,
     "sktree": fit_sktree,
     "forest": fit_forest,
     "boost": fit_boost,

@@ -30,6 +30,8 @@ TITLES = {
     "development": "Development sets",
     "large": "Large sets",
     "rare": "Rare events, drawn from the large sets",
+    "genes": "Genes",
+    "genes_development": "Genes, development",
     "simulated": "Known truths",
 }
 NOISE = "noise"

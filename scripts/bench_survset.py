@@ -7,11 +7,12 @@
     python scripts/bench_survset.py --report --beside results/peers.jsonl --table scripts/tables/survset.md
 
 Models: ``soft`` and ``optimal`` with any arguments (``soft:depth=0``, see _survset_models.py), and the peers of
-_survset_peers.py: ``km cox rpart rpart_min ctree sktree forest boost``. A peer that is not installed is left out with
-a sentence.
+_survset_peers.py: ``km cox coxnet rpart rpart_min ctree sktree forest boost``. A peer that is not installed is left
+out with a sentence.
 Collections: ``new``, 15 sets of SurvSet; ``paper``, the 15 sets of paper `sst`; ``development``, 12 other sets of
 SurvSet, and ``large``, nine others of 1,800 rows and more: on their held-out folds defaults are decided, and no figure
-is claimed; ``rare``, three draws of each of these nine with 30 events among 1,000 rows, for the same purpose;
+is claimed; ``genes`` and, for decisions, ``genes_development``, five sets each of 500 to 15,000 measured genes;
+``rare``, three draws of each of these nine with 30 events among 1,000 rows, for the same purpose;
 ``simulated``, the truths of _survset_simulated.py, scored by the adjusted Rand index between the leaves of 2,000 new
 rows and their true leaves.
 
