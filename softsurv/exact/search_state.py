@@ -16,7 +16,7 @@ from softsurv.exact.depth_run import DepthRun, new_shared, work_of
 from softsurv.exact.first_trees import LONG_WORK, Ahead
 from softsurv.exact.joint.run import DEEPEST, JointRun
 from softsurv.exact.joint.scratch import bytes_of_joint
-from softsurv.exact.kernels.cache import Cache, forget, new_cache
+from softsurv.exact.kernels.cache import ENTRY_BYTES, Cache, at_rest, forget, new_cache, with_room
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared
@@ -39,6 +39,7 @@ class SearchState:
     """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
 
     _cache: Cache | None = None
+    _resting: bool = False
     problem: SearchArrays
     by_joint: bool
 
@@ -84,7 +85,15 @@ class SearchState:
 
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
-        self._cache = None
+        self._cache, self._resting = None, False
+
+    def rest(self, room: float) -> None:
+        """Between two calls: keep what is known, if it takes at most so many bytes, and no room for more."""
+        self.ahead = None  # its reader holds the cache, and its values this search: a circle that nothing would free
+        if self.n_cached * ENTRY_BYTES > room:
+            self.empty()
+        elif self._cache is not None and not self._resting:
+            self._cache, self._resting = at_rest(self._cache), True
 
     @property
     def needed(self) -> float:
@@ -107,6 +116,8 @@ class SearchState:
         """What is known of subsets; made when a search first needs it."""
         if self._cache is None:
             self._cache = new_cache(self.memory_limit - self.held, expected=0.0)
+        elif self._resting:
+            self._cache, self._resting = with_room(self._cache, self.memory_limit - self.held), False
         return self._cache
 
     @cache.setter

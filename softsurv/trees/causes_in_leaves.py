@@ -1,4 +1,4 @@
-"""The hazards of several causes of rows in leaves of a soft tree, as products that compiled loops go through."""
+"""The hazards of several causes of rows in leaves of a soft tree, as numbers that compiled loops go through."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.threads import in_threads, row_parts, threads_for
+from softsurv.trees.link_codes import CODES, PROBIT
 
 LARGEST_EXPONENT = 300.0
 """Each row and each baseline adds at least minus this to z, and at most this over K: a float holds all products."""
@@ -27,6 +28,9 @@ FEW_PAIRS = 3e5
 PARTS = 16
 """Parts of the rows that are counted by themselves, whatever the number of threads: a sum is always the same."""
 
+NEVER = -1000.0
+"""Probit: stands for a baseline of minus infinity. With any number of a row, Phi(z) is 0 in a float."""
+
 
 Counts: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -37,18 +41,18 @@ class CausesInLeaves:
 
     Parameters
     ----------
-    odds : bool
-        Whether H is log(1 + exp(z)), of proportional odds; else exp(z), of proportional hazards.
+    link : int
+        How H comes from z, one of `softsurv.trees.link_codes`.
     leaf : ndarray of int (N,)
     effect : ndarray (N, K)
-        exp of what the row adds to z, less the typical number of its leaf.
+        exp of what the row adds to z, less the typical number of its leaf; with probit, the difference itself.
     baseline : callable
         Takes times (T,), returns what each leaf adds to z, with this typical number, (G, K, T); -inf at time 0.
     grid : callable
         Takes the last time, returns the times (P,) between which shares of the causes are constant.
     """
 
-    odds: bool
+    link: int
     leaf: IntArray
     effect: FloatArray
     baseline: Callable[[FloatArray], FloatArray]
@@ -64,7 +68,8 @@ class CausesInLeaves:
         grid: Callable[[float], FloatArray],
     ) -> CausesInLeaves | None:
         """The curves of rows; None where the link is another one, or a float does not hold what they differ by."""
-        if link not in ("proportional_hazards", "proportional_odds") or not leaf.size:
+        code = CODES.get(link)
+        if code is None or not leaf.size:
             return None
         typical = np.zeros((int(leaf.max()) + 1, len(offset)))
         for g in np.unique(leaf):
@@ -74,9 +79,9 @@ class CausesInLeaves:
             return None
         most = len(typical)
         return cls(
-            link == "proportional_odds",
+            code,
             np.ascontiguousarray(leaf, dtype=np.int64),
-            np.exp(own),
+            np.ascontiguousarray(own if code == PROBIT else np.exp(own)),
             lambda times: baseline(times)[:, :most].swapaxes(0, 1) + typical[..., None],
             grid,
         )
@@ -97,7 +102,7 @@ class CausesInLeaves:
         survival, found = np.empty((n, times.size)), np.empty((n, times.size, n_causes))
 
         def fill(rows: slice) -> None:
-            fill_incidences(self.odds, self.effect[rows], self.leaf[rows], *tables, survival[rows], found[rows])
+            fill_incidences(self.link, self.effect[rows], self.leaf[rows], *tables, survival[rows], found[rows])
 
         in_threads(fill, row_parts(n, ROWS_AT_ONCE), threads_for(found.size))
         return survival, found
@@ -125,7 +130,7 @@ class CausesInLeaves:
 
         if (table := self._levels(time)) is None:
             return None
-        at = self.odds, self.effect, self.leaf, table, rows, first, last, mass
+        at = self.link, self.effect, self.leaf, table, rows, first, last, mass
         return _added_up(lambda *part: compare_hazards(*at, *part), rows.size, mass)
 
     def count_by_incidence(
@@ -140,7 +145,7 @@ class CausesInLeaves:
             return None
         own = np.empty(rows.size)
         points, steps, place, before, more = tables
-        of_cause = self.odds, self.effect, self.leaf, cause
+        of_cause = self.link, self.effect, self.leaf, cause
 
         def fill(some: slice) -> None:
             near = (np.ascontiguousarray(table[..., some]) for table in (before, more))
@@ -150,9 +155,27 @@ class CausesInLeaves:
         at = *of_cause, *tables, own, first, last, mass
         return _added_up(lambda *part: compare_incidences(*at, *part), rows.size, mass)
 
+    def log_hazards(self, times: FloatArray) -> FloatArray | None:
+        """Log H of all causes together, (N, T); None where they are few, or a float does not hold the baselines."""
+        if self.effect.size * times.size < FEW_CELLS or (table := self._levels(times)) is None:
+            return None
+        from softsurv.trees.cause_kernels import fill_hazards
+
+        found = np.empty((self.leaf.size, times.size))
+
+        def fill(rows: slice) -> None:
+            fill_hazards(self.link, self.effect[rows], self.leaf[rows], table, found[rows])
+            with np.errstate(divide="ignore"):
+                np.log(found[rows], out=found[rows])
+
+        in_threads(fill, row_parts(self.leaf.size, ROWS_AT_ONCE), threads_for(found.size))
+        return found
+
     def _levels(self, times: FloatArray) -> FloatArray | None:
-        """exp of the baselines, (G, K, T); None where a float does not hold them."""
+        """exp of the baselines, (G, K, T), with probit the baselines; None where a float does not hold them."""
         found = self.baseline(times)
+        if self.link == PROBIT:
+            return np.ascontiguousarray(np.maximum(found, NEVER)) if (found <= LARGEST_EXPONENT).all() else None
         held = _is_held(found[..., times > 0], found.shape[1])
         return np.ascontiguousarray(np.exp(found)) if held else None
 
@@ -162,7 +185,8 @@ class CausesInLeaves:
         at_grid, at_times = self._levels(grid), self._levels(times)
         if at_grid is None or at_times is None:
             return None
-        points = np.concatenate([np.zeros_like(at_grid[..., :1]), at_grid], -1)
+        nothing = np.full_like(at_grid[..., :1], NEVER if self.link == PROBIT else 0.0)
+        points = np.concatenate([nothing, at_grid], -1)
         place = np.searchsorted(grid, times, side="right")
         before = np.ascontiguousarray(points[..., place])
         return points, np.diff(points, axis=-1), place, before, np.maximum(at_times - before, 0.0)
@@ -177,7 +201,8 @@ class RankedByHazard:
 
     def __call__(self, times: FloatArray) -> FloatArray:
         """Log H of each row, (N, T)."""
-        return self.log_cumulative_hazard(times)
+        found = self.curves.log_hazards(np.asarray(times, dtype=float))
+        return self.log_cumulative_hazard(times) if found is None else found
 
     def count(self, *compared: Any) -> Counts | None:
         """As `CausesInLeaves.count_by_hazard`."""

@@ -1,5 +1,9 @@
 """What a search keeps between calls: the cache, what other costs make of it, and the objective of any tree."""
 
+import gc
+import weakref
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from oracles.plain_search import small
@@ -12,6 +16,16 @@ from softsurv.exact.search import Search
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.tree import TreeBuilder
 from softsurv.stopping import StopSignal
+
+
+@contextmanager
+def without_collection():
+    """No circles of references are freed meanwhile."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def stump(search, codes, statistics, weight=None):
@@ -96,3 +110,20 @@ def test_what_was_compiled_for_one_call_serves_the_later_ones():
     deep = search.make_ready(4, StopSignal())
     assert search.make_ready(2) is deep
     assert search.problem.calls.solve != 0
+
+
+def test_a_search_at_rest_knows_what_it_knew_and_goes_without_a_collection_of_circles():
+    rng, codes, n_codes, nominal = small_codes(8, 40)
+    search = Search.over(prepared(codes, n_codes, nominal, rng.random((len(codes), 2))), 1e7)
+    objective, known, room = search.solve(4).report.objective, search.n_cached, len(search.cache.tags)
+    search.rest(1e6)
+    assert search.n_cached == known > 0
+    assert len(search.cache.tags) == room  # asked for, it has its room again
+    search.rest(1e6)
+    assert search.solve(4).report.objective == objective
+    search.rest(0.0)
+    assert search.n_cached == 0
+    gone = weakref.ref(search)
+    with without_collection():
+        del search
+        assert gone() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from softsurv.trees.causes_in_leaves import CausesInLeaves
 from softsurv.trees.incidence import incidences
@@ -16,7 +17,11 @@ def safe(z):
     return np.exp(low) * (1.0 + np.maximum(z - 30.0, 0.0))
 
 
-LINKS = {"proportional_hazards": safe, "proportional_odds": lambda z: np.logaddexp(0.0, z)}
+LINKS = {
+    "proportional_hazards": safe,
+    "proportional_odds": lambda z: np.logaddexp(0.0, z),
+    "probit": lambda z: -log_ndtr(-z),
+}
 """H of z by the name of the link."""
 
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from oracles.causes_by_rows import GRID, Rows
+from oracles.causes_by_rows import GRID, LINKS, Rows
 from oracles.plain_python import plain
+from scipy.special import log_ndtr
 
 from softsurv.trees import cause_kernels
 from softsurv.trees.cause_kernels import compare_hazards, compare_incidences, fill_incidences, own_incidences
@@ -23,13 +24,20 @@ def test_series_and_closed_forms_meet(name):
             assert function(x) == pytest.approx(-math.expm1(-x) / x if x else 1.0, rel=4e-16)
 
 
-@pytest.mark.parametrize("link", ["proportional_hazards", "proportional_odds"])
+def test_the_tail_of_the_normal_law_holds_to_any_depth():
+    function = plain(cause_kernels._normal_hazard)
+    for z in (-37.0, -9.0, -1e-9, 0.0, 0.7, 5.0, 29.999, 30.001, 300.0):
+        assert function(z) == pytest.approx(-log_ndtr(-z), rel=1e-12, abs=0.0)
+    assert function(-1000.0) == 0.0
+
+
+@pytest.mark.parametrize("link", LINKS)
 def test_parts_of_a_few_times_join(link):
     """Times, events and points of the grid are worked on in parts; here a part has four of them."""
     rows = Rows(link, n=5)
     curves, n = rows.curves, 5
     tables = curves._tables(TIMES)
-    of = curves.odds, curves.effect, curves.leaf
+    of = curves.link, curves.effect, curves.leaf
     survival, found = np.empty((n, TIMES.size)), np.empty((n, TIMES.size, 3))
     plain(fill_incidences, TIMES_AT_ONCE=4)(*of, *tables, survival, found)
     expected = rows.incidences(TIMES)

@@ -43,6 +43,17 @@ def test_incidences_are_those_of_the_formula(link, late):
         np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("late", [0.0, BEYOND])
+@pytest.mark.parametrize("link", LINKS)
+def test_log_hazards_are_those_of_the_formula(link, late, monkeypatch):
+    rows = Rows(link, late=late)
+    np.testing.assert_allclose(rows.curves.log_hazards(TIMES), rows.log_hazard(TIMES), rtol=1e-10, atol=1e-12)
+    ranked = RankedByHazard(rows.curves, lambda times: pytest.fail("the table of rows and times took the slow way"))
+    assert np.array_equal(ranked(TIMES), rows.curves.log_hazards(TIMES))
+    monkeypatch.setattr(causes_in_leaves, "FEW_CELLS", 1e6)
+    assert rows.curves.log_hazards(TIMES) is None
+
+
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("late", [0.0, BEYOND])
 @pytest.mark.parametrize("link", LINKS)
@@ -88,11 +99,12 @@ def test_what_a_float_does_not_hold_is_left_to_others():
     wide = rows.offset.copy()
     wide[0, 0] = 500.0
     assert CausesInLeaves.of("proportional_odds", rows.leaf, wide, rows.baseline, rows.curves.grid) is None
-    assert CausesInLeaves.of("probit", rows.leaf, rows.offset, rows.baseline, rows.curves.grid) is None
-    beyond = Rows("proportional_odds", late=300.0).curves
-    assert beyond.incidences(TIMES) is None
-    assert beyond.count_by_hazard(*_events()) is None
-    assert beyond.count_by_incidence(0, *_events()) is None
+    assert CausesInLeaves.of("a link of one's own", rows.leaf, rows.offset, rows.baseline, rows.curves.grid) is None
+    for link in ("proportional_odds", "probit"):
+        beyond = Rows(link, late=320.0).curves
+        assert beyond.incidences(TIMES) is beyond.log_hazards(TIMES) is None
+        assert beyond.count_by_hazard(*_events()) is None
+        assert beyond.count_by_incidence(0, *_events()) is None
 
 
 def test_the_measures_get_values_too_and_those_of_all_causes_once():
@@ -113,5 +125,5 @@ def test_the_measures_get_values_too_and_those_of_all_causes_once():
     events = _events()
     assert np.array_equal(one.count(*events), rows.curves.count_by_incidence(1, *events))
     ranked = RankedByHazard(rows.curves, rows.log_hazard)
-    assert np.array_equal(ranked(TIMES), rows.log_hazard(TIMES))
+    np.testing.assert_allclose(ranked(TIMES), rows.log_hazard(TIMES), rtol=1e-12)
     assert np.array_equal(ranked.count(*events), rows.curves.count_by_hazard(*events))

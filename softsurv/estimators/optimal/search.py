@@ -18,7 +18,6 @@ from softsurv.exact.brier.nodes import TreePlan
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
 from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
-from softsurv.exact.kernels.cache import ENTRY_BYTES
 from softsurv.exact.memory import Room, bytes_of
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
@@ -120,8 +119,7 @@ class RelativeRiskSearch(RelativeRisks):
         return FoundTree(tree, solution.report, path, solution.tree)
 
     def rest(self, room: float) -> None:
-        if self.search.n_cached * ENTRY_BYTES > room:
-            self.search.empty()
+        self.search.rest(room)
 
     @property
     def held(self) -> float:

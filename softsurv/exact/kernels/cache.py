@@ -37,6 +37,10 @@ class Cache(NamedTuple):
     used: Longs  # (1,) int64 entries taken
 
 
+PER_ENTRY = ("keys", "following", "tags", "values")
+"""Arrays with a row for each entry."""
+
+
 def new_cache(memory_bytes: float, expected: float = math.inf) -> Cache:
     """Room for as many entries as the memory allows; the pages are taken from the system only when written.
 
@@ -73,6 +77,26 @@ def forget(cache: Cache) -> None:
     if cache.used[0]:
         cache.heads[:] = 0
         cache.used[0] = 0
+
+
+def at_rest(cache: Cache) -> Cache:
+    """The entries alone, without the room for more; only while no thread uses the cache.
+
+    Room that nothing was written to takes no memory, but it counts where addresses have a limit (``ulimit -v``).
+    """
+    n = min(int(cache.used[0]), len(cache.tags))
+    taken = {name: getattr(cache, name)[:n].copy() for name in PER_ENTRY}
+    return cache._replace(**taken, used=np.array([n], np.int64))
+
+
+def with_room(cache: Cache, memory_bytes: float) -> Cache:
+    """The entries of a cache at rest, with room for more as in `new_cache`; none where they do not fit."""
+    grown, n = new_cache(memory_bytes, expected=0.0), int(cache.used[0])
+    if n > len(grown.tags):
+        return grown
+    for name in PER_ENTRY:
+        getattr(grown, name)[:n] = getattr(cache, name)
+    return grown._replace(heads=cache.heads, used=cache.used)
 
 
 def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:

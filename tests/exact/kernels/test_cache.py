@@ -6,12 +6,14 @@ from oracles.plain_python import plain
 
 from softsurv.exact.kernels.cache import (
     ENTRY_BYTES,
+    at_rest,
     find,
     forget,
     insert,
     new_cache,
     tag_of,
     with_heads,
+    with_room,
 )
 
 
@@ -90,3 +92,24 @@ def test_what_is_forgotten_is_not_found():
     forget(cache)
     assert values(cache, keys, tag) == [None] * 4
     assert fill(cache, keys[:1], tag) == [0]
+
+
+def test_a_cache_at_rest_keeps_its_entries_and_no_room():
+    cache, keys, tag = new_cache(1e6), random_keys(30), plain(tag_of)(3, 4)
+    fill(cache, keys, tag)
+    rested = at_rest(cache)
+    assert len(rested.tags) == 30
+    assert values(rested, keys, tag) == list(range(30))
+    assert fill(rested, random_keys(31)[30:], tag) == [-1]
+    awake = with_room(rested, 1e6)
+    assert len(awake.tags) == len(cache.tags)
+    assert values(awake, keys, tag) == list(range(30))
+    assert fill(awake, random_keys(31)[30:], tag) == [30]
+
+
+def test_a_cache_at_rest_is_left_where_there_is_no_room_for_it():
+    cache, keys, tag = new_cache(1e6), random_keys(2000), plain(tag_of)(3, 4)
+    fill(cache, keys, tag)
+    awake = with_room(at_rest(cache), 0.0)
+    assert len(awake.tags) == 1024
+    assert awake.used[0] == 0
