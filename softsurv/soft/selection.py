@@ -40,6 +40,17 @@ from softsurv.trees.routing import hbp_leaf
 USUAL_RIDGE = 0.3
 """Kept where the folds do not tell: in units of 1 / N, on features scaled to [0, 1]."""
 
+
+def scaled_ridge(ridge: float, scale: float) -> float:
+    """A ridge times the scale of a table, in three digits: it is printed."""
+    return ridge if scale == 1.0 else float(f"{ridge * scale:.3g}")
+
+
+def distance_to_usual(ridge: float, scale: float = 1.0) -> float:
+    """How far a ridge is from the usual one times ``scale``, as the size of the logarithm of their ratio."""
+    return abs(math.log(max(ridge, 1e-12) / scaled_ridge(USUAL_RIDGE, scale)))
+
+
 FAIRNESS_TIMES = 12
 """Times at which candidates' curves are compared between groups: enough to rank them."""
 
@@ -57,6 +68,17 @@ class DenseGrid:
     standard_errors: float = 2.0
     min_events_per_leaf: int = 20
     training: Training = field(default_factory=lambda: Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-6)))
+    ridge_scale: float = 1.0
+    """What the usual ridges have been multiplied with, as where columns outnumber rows."""
+
+    def scaled(self, scale: float, *, ridge: bool, routing: bool) -> DenseGrid:
+        """The grid with stronger penalties of the slopes, of the routing weights, or of both."""
+        return replace(
+            self,
+            ridge=tuple(scaled_ridge(one, scale) for one in self.ridge) if ridge else self.ridge,
+            ridge_scale=scale if ridge else self.ridge_scale,
+            routing_l2=tuple(scaled_ridge(one, scale) for one in self.routing_l2) if routing else self.routing_l2,
+        )
 
 
 @dataclass(frozen=True)
@@ -145,7 +167,7 @@ def select(
             progress(f"{family.name}, one leaf", len(singles), total)
         if 0 in grid.depths:
             trials += singles
-        ridge = _usual_unless_worse(singles, grid.standard_errors).candidate.ridge
+        ridge = _usual_unless_worse(singles, grid.standard_errors, grid.ridge_scale).candidate.ridge
         for depth in depths:
             if machine.budget is not None and machine.budget.exhausted and trials:
                 break
@@ -157,7 +179,7 @@ def select(
             trials += found
             if progress is not None:
                 progress(f"{family.name}, depth {depth}", len(pairs), total)
-    return Selection(_simplest_good(trials, grid.standard_errors), trials)
+    return Selection(_simplest_good(trials, grid.standard_errors, grid.ridge_scale), trials)
 
 
 @dataclass(frozen=True)
@@ -302,19 +324,19 @@ def _gap_error(trial: ScoredCandidate, best: ScoredCandidate) -> float:
     return float(gap.std() / len(gap) ** 0.5)
 
 
-def _usual_unless_worse(singles: list[ScoredCandidate], standard_errors: float) -> ScoredCandidate:
+def _usual_unless_worse(singles: list[ScoredCandidate], standard_errors: float, scale: float = 1.0) -> ScoredCandidate:
     """Of the ridges whose gap to the best is within that many of its standard errors, the one nearest to the usual."""
     best = min(singles, key=lambda t: t.mean)
     good = [t for t in singles if t.mean - best.mean <= standard_errors * _gap_error(t, best)]
-    return min(good, key=lambda t: (abs(math.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))
+    return min(good, key=lambda t: (distance_to_usual(t.candidate.ridge, scale), t.mean))
 
 
-def _simplest_good(trials: list[ScoredCandidate], standard_errors: float) -> Candidate:
+def _simplest_good(trials: list[ScoredCandidate], standard_errors: float, scale: float = 1.0) -> Candidate:
     """The best setting of the least depth whose gap to the best is within that many of its standard errors."""
     best = min(trials, key=lambda t: t.mean)
     for depth in sorted({t.candidate.depth for t in trials}):
         of_depth = [t for t in trials if t.candidate.depth == depth]
-        here = min(of_depth, key=lambda t: t.mean) if depth else _usual_unless_worse(of_depth, standard_errors)
+        here = min(of_depth, key=lambda t: t.mean) if depth else _usual_unless_worse(of_depth, standard_errors, scale)
         if here.mean - best.mean <= standard_errors * _gap_error(here, best):
             return here.candidate
     return best.candidate

@@ -21,6 +21,7 @@ from softsurv.exact.tree import CodeTree
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
+from softsurv.soft.selection import USUAL_RIDGE
 from softsurv.soft.starts import SHARPNESS, counted_events
 from softsurv.sparse.causes import Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
@@ -28,7 +29,6 @@ from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.folds import in_their_mean
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
 from softsurv.sparse.on_host import on_host
-from softsurv.sparse.prefer import USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import Bins, StartProblem, bins_of, number_bins
 from softsurv.sparse.train import leaves_of, penalties_of

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.sparse.prefer import CONSTANT, EVER_WEAKER, USUAL_RIDGE, times
+from softsurv.soft.selection import USUAL_RIDGE, scaled_ridge
+from softsurv.sparse.prefer import CONSTANT, EVER_WEAKER
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import StackRows
 
@@ -54,7 +55,9 @@ class Grid:
         """The grid with stronger ridges, unless the ridge is given."""
         if scale == 1.0 or self.ridge_given:
             return self
-        single, trees = (tuple(times(ridge, scale) for ridge in own) for own in (self.single_ridges, self.ridges))
+        single, trees = (
+            tuple(scaled_ridge(ridge, scale) for ridge in own) for own in (self.single_ridges, self.ridges)
+        )
         return replace(self, single_ridges=single, ridges=trees, ridge_scale=scale)
 
     def n_candidates(self, n_families: int) -> int:

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-import numpy as np
-
 from softsurv.arrays import FloatArray
 from softsurv.soft.recipe import Candidate
-from softsurv.soft.selection import USUAL_RIDGE as USUAL_RIDGE
+from softsurv.soft.selection import USUAL_RIDGE, distance_to_usual, scaled_ridge
 from softsurv.sparse.causes import Models
 from softsurv.trees.linear_rule import Rules
 
@@ -81,7 +79,7 @@ def preferred(trials: Sequence[Trial], prefer: str, scale: float = 1.0) -> tuple
         return tree, f"held-out loss {tree.mean:.4g} with {tree.candidate.leaves} leaves"
     one = _usual_single(single, scale)
     compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
-    flat = [t for t in single if t.candidate.ridge >= times(CONSTANT, scale)]
+    flat = [t for t in single if t.candidate.ridge >= scaled_ridge(CONSTANT, scale)]
     if flat:
         null = best_of(flat)
         if best is null or null.mean - best.mean <= best.gap_error(null):
@@ -118,7 +116,7 @@ def _simple_tree(trees: list[Trial], scale: float) -> Trial:
     shrinkage, the fewest terms. The lowest loss of so many settings is low by chance: what is taken instead is hardly
     worse and moves less.
     """
-    best, usual = best_of(trees), [t for t in trees if t.candidate.ridge == times(USUAL_RIDGE, scale)]
+    best, usual = best_of(trees), [t for t in trees if t.candidate.ridge == scaled_ridge(USUAL_RIDGE, scale)]
     takes_usual = usual and _as_good(best_of(usual), best, 0.5)
     good = usual if takes_usual else [t for t in trees if t.candidate.ridge == best.candidate.ridge]
     good = [t for t in good if _as_good(t, best_of(good))]
@@ -196,13 +194,3 @@ def _usual_single(single: Sequence[Trial], scale: float) -> Trial:
     best = best_of(own)
     good = [t for t in own if _as_good(t, best)]
     return min(good, key=lambda t: (distance_to_usual(t.candidate.ridge, scale), t.mean))
-
-
-def times(ridge: float, scale: float) -> float:
-    """A ridge times the scale of a table, in three digits: it is printed."""
-    return ridge if scale == 1.0 else float(f"{ridge * scale:.3g}")
-
-
-def distance_to_usual(ridge: float, scale: float = 1.0) -> float:
-    """How far a ridge is from the usual one times ``scale``, as the size of the logarithm of their ratio."""
-    return float(abs(np.log(max(ridge, 1e-12) / times(USUAL_RIDGE, scale))))

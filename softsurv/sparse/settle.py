@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from softsurv.arrays import FloatArray
+from softsurv.soft.selection import distance_to_usual
 from softsurv.sparse.causes import SEPARATOR, take
 from softsurv.sparse.folds import Grid
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties, fit_leaves
-from softsurv.sparse.prefer import Trial, distance_to_usual
+from softsurv.sparse.prefer import Trial
 from softsurv.sparse.train import held_out_losses, leaves_of, penalties_of
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import Rules

@@ -16,7 +16,7 @@ from softsurv.sparse.prefer import (
     Trial,
     best_of,
     preferred,
-    times,
+    scaled_ridge,
     usual_family,
     within_reach,
 )
@@ -131,6 +131,6 @@ def test_slopes_of_their_own_are_taken_only_where_they_are_clearly_better_than_a
 
 @given(several_trials(), st.sampled_from([1.0, 7.3, 400.0]))
 def test_scaled_ridges_lead_to_the_same_choice(trials, scale):
-    moved = [replace(t, candidate=replace(t.candidate, ridge=times(t.candidate.ridge, scale))) for t in trials]
+    moved = [replace(t, candidate=replace(t.candidate, ridge=scaled_ridge(t.candidate.ridge, scale))) for t in trials]
     place = [id(one) for one in trials].index(id(preferred(trials, "tree")[0]))
     assert preferred(moved, "tree", scale)[0] is moved[place]

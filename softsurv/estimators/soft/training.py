@@ -30,6 +30,7 @@ from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
 from softsurv.sparse.exact import exact_start
 from softsurv.sparse.fit import fit_rules
+from softsurv.sparse.row_space import ridge_scale
 from softsurv.sparse.sample import to_choose_on
 from softsurv.sparse.settle import told
 from softsurv.stopping import StopSignal
@@ -196,7 +197,8 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None, 
     counts = parameters.counts(causes)
     candidate, grid, tried, cut_off, compared = parameters.given(depth), None, [], None, {}
     if candidate is None:
-        grid = parameters.grid(depth)
+        wide = {"ridge": parameters.l2 is None, "routing": parameters.routing_l2 is None}
+        grid = parameters.grid(depth).scaled(ridge_scale(data), **wide)
         choosing = order.machine.ending_sooner(TRAINING_SHARE)
         with choice_bar(parameters.progress) as bar:
             some = to_choose_on(data, parameters.choice_rows, parameters.seed)
