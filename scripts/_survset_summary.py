@@ -41,7 +41,7 @@ def summary(frame: pd.DataFrame) -> str:
     """All tables of the results, as Markdown."""
     parts = [INTRO, machine_line(), ""]
     frame = frame.assign(is_tree=is_tree(frame), is_stump=frame["n_leaves"] == 1)
-    for collection in ("new", "paper", "development", "large", "rare"):
+    for collection in (name for name in TITLES if name != "simulated"):
         lines = frame[frame["collection"] == collection]
         if len(lines):
             parts += real_sets(TITLES[collection], lines)

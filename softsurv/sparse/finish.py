@@ -16,7 +16,7 @@ from softsurv.sparse.causes import Models, Problems, losses_of_causes
 from softsurv.sparse.leaf_fit import leaf_models
 from softsurv.sparse.many_levels import in_data_units
 from softsurv.sparse.splits import SplitData
-from softsurv.trees.linear_rule import SINGLE_TIE, TIE, LinearRule, Rules, answers_of, leaf_below, rows_at
+from softsurv.trees.linear_rule import TIE, LinearRule, Rules, answers_of, leaf_below, rows_at, tie_of
 from softsurv.trees.routing import leaf_probability, linear
 from softsurv.trees.soft_tree import SURE, SoftTree
 
@@ -119,7 +119,7 @@ def soft_trees(
     """
     depth = int(np.log2(len(rules) + 1))
     design, weight = problems[0].design, problems[0].weight[:, 0]
-    tie = TIE if design.dtype == torch.float64 else SINGLE_TIE
+    tie = tie_of(design.dtype == torch.float64)
     routing = torch.as_tensor(routing_of(rules, data, columns, tie)).to(design)[None]
     losses = losses_of_causes(problems, models)
 

@@ -35,7 +35,7 @@ from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of
 from softsurv.stopping import StopSignal
-from softsurv.trees.linear_rule import Rules
+from softsurv.trees.linear_rule import TIE, Rules, tie_of
 from softsurv.trees.soft_tree import SoftTree
 
 DIGITS = 12
@@ -106,8 +106,11 @@ POWERS_OF_TEN = np.array([float(10**k) for k in range(EXACT_POWER + 1)])
 """The powers of ten that a double holds exactly."""
 
 
-def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
-    """The encoded features (N, P) in the data's units, with the columns that can make a rule alone."""
+def split_data(x: FloatArray, columns: Sequence[OutputColumn], tie: float = TIE) -> SplitData:
+    """The encoded features (N, P) in the data's units, with the columns that can make a rule alone.
+
+    For ``tie`` see `SplitData`.
+    """
     values, numeric = np.array(x.T, order="C"), [k for k, column in enumerate(columns) if column.kind == "number"]
     scale, offset = (np.array([[getattr(columns[k], name)] for k in numeric]) for name in ("scale", "offset"))
     for k, wide, least in zip(numeric, scale, offset, strict=True):  # a column at a time: it stays near the core
@@ -122,7 +125,7 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
     single += [of_source[0] for of_source in levels.values() if len(of_source) == 1]
     many = of_many_levels(columns)
     categories = tuple(tuple(own) for source, own in levels.items() if len(own) > 1 and source not in many)
-    return SplitData(values, tuple(sorted(single)), categories)
+    return SplitData(values, tuple(sorted(single)), categories, tie)
 
 
 def _rounded(values: FloatArray) -> FloatArray:
@@ -173,12 +176,13 @@ def fit_rules(
     choice_rows : int, "auto" or None
         Of more rows settings are compared on a sample of about so many (`to_choose_on`).
     """
-    split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
+    tie = tie_of(machine.dtype == torch.float64)
+    split, scale = split_data(data.x.double().cpu().numpy(), columns, tie), level_scale(columns)
     look_before_fitting(data.n, data.x.shape[1], machine.budget)
     fits = None if machine.budget is None else machine.budget.leaving(*DESCRIBING)
     some, training = to_choose_on(data, choice_rows, seed), machine.ending_sooner()
     choosing = training if some is data else machine.ending_sooner(ALL_ROWS_SHARE)
-    of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns)
+    of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns, tie)
     encoded = shrunk(some, scale)
     grid = grid.scaled(ridge_scale(encoded))
     tried = try_all(encoded, of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)

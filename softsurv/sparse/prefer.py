@@ -83,7 +83,8 @@ def preferred(trials: Sequence[Trial], prefer: str, scale: float = 1.0) -> tuple
     if flat:
         null = best_of(flat)
         if best is null or null.mean - best.mean <= best.gap_error(null):
-            return one, f"no setting predicts held-out rows better than one curve for all rows ({compared})"
+            nothing = f"{compared}, {null.mean:.4g} with one curve"
+            return one, f"no setting predicts held-out rows better than one curve for all rows ({nothing})"
     if prefer == "simplest" and _as_good(one, best):
         return one, f"one leaf is within one standard error of the best ({compared})"
     if _as_good(best_of(trees), best) and _as_good(tree, one):

@@ -15,7 +15,7 @@ from softsurv.numerics import spread
 from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains
 from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import CLOSE, short_number, shortest
-from softsurv.trees.linear_rule import LinearRule
+from softsurv.trees.linear_rule import TIE, LinearRule
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
 """Coefficients that are tried for a second term, in units of the features' standard deviations."""
@@ -37,6 +37,10 @@ SHORT_COST = 0.5
 holds all thresholds within 1.9 of the best."""
 
 
+CLEAR = 1.01
+"""A little more than the tie itself."""
+
+
 @dataclass(frozen=True)
 class SplitData:
     """The features that splits may use.
@@ -49,11 +53,19 @@ class SplitData:
         Columns that can make a rule alone: numbers, and the indicator of a category of two levels.
     categories : tuple of tuple of int
         For each category of three levels or more the columns of its levels.
+    tie : float
+        Share of a column's range by which the routing of the tree tells a score from a threshold.
     """
 
     values: FloatArray
     single: tuple[int, ...]
     categories: tuple[tuple[int, ...], ...]
+    tie: float = TIE
+
+    def clearance(self, rule: LinearRule) -> float:
+        """Room that the threshold of a rule needs below the next score."""
+        widths = (abs(c) * np.ptp(self.values[k]) for k, c in zip(rule.columns, rule.coefficients, strict=True))
+        return CLEAR * self.tie * float(max(widths))
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
@@ -172,10 +184,10 @@ class Cut:
         """The largest score below the best cut."""
         return float(self.scores[np.nanargmax(self.gains)])
 
-    def threshold(self, avoid: bool) -> float:
+    def threshold(self, avoid: bool, clearance: float = 0.0) -> float:
         """The shortest number within the cuts around the best that gain at most `SHORT_COST` less than it.
 
-        With ``avoid`` it equals no score.
+        With ``avoid`` it equals no score; for ``clearance`` see `shortest`.
         """
         best = int(np.nanargmax(self.gains))
         poor = np.flatnonzero(self.gains < self.gains[best] - SHORT_COST)
@@ -183,7 +195,7 @@ class Cut:
         first = int(poor[after - 1]) + 1 if after > 0 else 0
         last = int(poor[after]) if after < len(poor) else len(self.gains)
         middle = 0.5 * float(self.scores[best]) + 0.5 * float(self.scores[best + 1])
-        return shortest(self.scores[first : last + 1], middle, avoid)
+        return shortest(self.scores[first : last + 1], middle, avoid, clearance)
 
 
 @dataclass(frozen=True)
@@ -195,12 +207,13 @@ class BestRule:
     swap: bool = False
     cut: Cut | None = None
 
-    def short(self, single: tuple[int, ...]) -> BestRule:
+    def short(self, data: SplitData) -> BestRule:
         """The rule with the shortest threshold that is as good; the threshold of a sum equals no row's score."""
         if self.cut is None:
             return self
-        avoid = len(self.rule.columns) > 1 or self.rule.columns[0] not in single
-        return replace(self, rule=replace(self.rule, threshold=self.cut.threshold(avoid)))
+        avoid = len(self.rule.columns) > 1 or self.rule.columns[0] not in data.single
+        threshold = self.cut.threshold(avoid, data.clearance(self.rule))
+        return replace(self, rule=replace(self.rule, threshold=threshold))
 
 
 def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
@@ -220,7 +233,7 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
         best = _better_levels(rows, best, levels, own)
     if max_terms > 1:
         best = _better_direction(rows, best, columns, gains.max(1), max_terms)
-    return best.short(single)
+    return best.short(rows.data)
 
 
 def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], level: IntArray) -> BestRule:

@@ -48,17 +48,21 @@ class RulesOfNumber(Sequence[LinearRule]):
     column : int
     low, high : (K,)
         Largest value up to each cut, and least value above it.
+    clearance : float
+        Room that a threshold needs below the least value above it.
     """
 
     column: int
     low: FloatArray
     high: FloatArray
+    clearance: float = 0.0
 
     def __len__(self) -> int:
         return len(self.low)
 
     def __getitem__(self, code: Any) -> Any:
-        return LinearRule((self.column,), (1.0,), short_between(float(self.low[code]), float(self.high[code])))
+        threshold = short_between(float(self.low[code]), float(self.high[code]), self.clearance)
+        return LinearRule((self.column,), (1.0,), threshold)
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,11 @@ def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfN
     feature, place = np.nonzero(rises)
     low, high, end = ordered[feature, place], ordered[feature, place + 1], np.cumsum(np.count_nonzero(rises, axis=1))
     parts = zip(data.single, [0, *end[:-1].tolist()], end.tolist(), strict=True)
-    return [RulesOfNumber(column, low[a:b], high[a:b]) for column, a, b in parts if a < b]
+    return [
+        RulesOfNumber(column, low[a:b], high[a:b], data.clearance(LinearRule((column,), (1.0,), 0.0)))
+        for column, a, b in parts
+        if a < b
+    ]
 
 
 def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], bool]) -> Bins:

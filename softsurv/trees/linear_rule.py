@@ -19,6 +19,12 @@ largest weight, so that rounding of the features does not decide. A row whose sc
 SINGLE_TIE = 2e-6
 """The same in single precision, whose rounding of a score of three terms may come to 7e-7."""
 
+
+def tie_of(double: bool) -> float:
+    """The tie in double or in single precision."""
+    return TIE if double else SINGLE_TIE
+
+
 ROUNDING = 1e-12
 """The same in the data's units, as a share of the summed sizes of the terms."""
 

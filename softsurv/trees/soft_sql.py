@@ -9,7 +9,7 @@ import torch
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.trees.hard_sql import case_lines, check_quote, sql_name, sql_text
-from softsurv.trees.linear_rule import SINGLE_TIE, TIE, LinearRule
+from softsurv.trees.linear_rule import LinearRule, tie_of
 from softsurv.trees.soft_text import points
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import parting_node, used_leaves
@@ -90,7 +90,7 @@ def _question(tree: SoftTree, node: int, words: _Words) -> str:
 
 def _margin(rule: LinearRule, tree: SoftTree, columns: Sequence[OutputColumn]) -> float:
     """By how much a score must exceed the threshold: as in `apply`, rounding of a sum does not decide."""
-    tie = TIE if tree.routing.dtype == torch.float64 else SINGLE_TIE
+    tie = tie_of(tree.routing.dtype == torch.float64)
     return tie * max(abs(size) * columns[k].scale for k, size in zip(rule.columns, rule.coefficients, strict=True))
 
 

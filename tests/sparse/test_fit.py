@@ -1,5 +1,7 @@
 """From encoded data to a fitted tree of rules: the data's own units, and what the fit says of itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -120,3 +122,21 @@ def test_the_last_fits_leave_time_to_describe_the_leaves(halves, monkeypatch):
     assert fit_rules(data, columns, [get_family("weibull")], SMALL, machine=machine).stopped is None
     assert kept
     assert all(50.0 <= seconds < 60.0 for seconds in kept)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_tree_and_its_rules_send_a_row_nearly_at_the_threshold_the_same_way(dtype):
+    """Measured genes have values of 1e-11 where others are 0, and 0 is a short threshold."""
+    rng = np.random.default_rng(0)
+    x = np.round(rng.choice([-1, 1], 120) * rng.uniform(0.02, 0.6, 120), 3)
+    x[:4] = 1.1e-11
+    time = rng.exponential(np.where(x > -1e-3, 1.0, 9.0)) + 1e-3
+    data = survival_data(x[:, None], time=time, event=np.ones(120, bool))
+    columns = [column(name) for name in data.X.columns]
+    grid = replace(SMALL, leaves=(2,), ridges=(1e4,))
+    found = fit_rules(data, columns, [get_family("weibull")], grid, machine=Machine(torch.device("cpu"), dtype))
+    (rule,) = found.rules
+    assert abs(rule.threshold) > 1e-6
+    with torch.no_grad():
+        leaf = found.trees[0].apply_leaf(data.x.to(dtype))[0].numpy()
+    np.testing.assert_array_equal(leaf, leaf_of(found.rules, data.x.double().numpy().T))

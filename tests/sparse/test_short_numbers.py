@@ -58,3 +58,20 @@ def test_scores_are_avoided_where_digits_tell_them_apart():
     assert shortest(np.array([3.2, 4.0, 5.0, 5.9]), 4.4, avoid=False) == 4.0
     assert shortest(np.array([3.2, 4.0, 5.0, 5.9]), 4.4, avoid=True) == 4.4
     assert shortest(np.array([1.0, 1.0]), 1.0, avoid=True) == 1.0  # nothing lies between
+
+
+@given(st.floats(-100, 100), st.floats(1e-6, 1.0), st.floats(1e-12, 1e-8))
+def test_a_threshold_has_room_below_the_next_score(low, width, clearance):
+    found = short_between(low, low + width, clearance)
+    assert low <= found
+    assert low + width - found > clearance
+
+
+def test_a_threshold_stays_clear_of_a_score_that_is_nearly_equal():
+    """Measured genes have a value of 1e-11 where others are 0."""
+    scores = np.array([-0.02, -0.0067, 1.1e-11, 0.0116])
+    assert shortest(scores, -0.003, avoid=False) == 0
+    found = shortest(scores, -0.003, avoid=False, clearance=5e-9)
+    assert found != 0
+    assert (scores[scores > found] - found > 5e-9).all()
+    assert shortest(np.array([0.0, 2e-9]), 1e-9, avoid=False, clearance=1.5e-9) == 0.0  # no room but at the score

@@ -63,7 +63,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         default of ``depth``.
     l2 : float, optional
         Penalty on the slopes of the leaves: a larger one pulls the effects of the features towards none. As the three
-        that follow, it is divided by the number of rows. None: chosen by inner cross-validation.
+        that follow, it is divided by the number of rows. None: chosen by inner cross-validation, among larger ones
+        where encoded columns outnumber rows.
     shrinkage : float, optional
         Penalty on each leaf's own level and shape: a larger one makes the leaves more alike. For dense splits it is on
         the distance of a leaf from the single-leaf fit. None: chosen by inner cross-validation.
