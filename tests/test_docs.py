@@ -211,6 +211,16 @@ def test_what_each_tree_costs_is_told_as_it_was_measured():
         assert cells == [f"{concordance:.3f}"[1:], f"{brier:.3f}"[1:], f"{seconds:.{digits}f}"], row[0]
 
 
+def test_trees_of_thousands_of_genes_are_told_as_they_were_measured():
+    names, *measured = rows_of(text_of("scripts/tables/genes.md").split(": means over the sets\n")[1])
+    _, *told = rows_of(text_of("docs/large_tables.md").split("## Many columns")[1])
+    places = [names.index(name) for name in ("harrell_c", "ibs", "CPU s")]
+    found = {row[0]: [float(row[place]) for place in places] for row in measured}
+    for model, (_, *cells) in zip(("soft", "forest", "coxnet", "km"), told, strict=True):
+        concordance, brier, seconds = found[model]
+        assert cells == [f"{concordance:.3f}"[1:], f"{brier:.3f}"[1:], f"{seconds:.1f}"]
+
+
 def test_near_optimal_trees_are_told_as_they_were_counted():
     table, page = text_of("scripts/tables/rashomon.md"), text_of("docs/benchmarks.md")
     ended, cases = re.search(r"treefarms ended in (\d+) of (\d+) cases", table).groups()
