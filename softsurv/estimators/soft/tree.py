@@ -14,7 +14,6 @@ from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
-from softsurv.sparse.row_space import is_wide
 from softsurv.stopping import StopSignal
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
         Weibull, log-normal and both splines. Log-logistic is kept unless another one is clearly better; with competing
-        causes Weibull is, for each cause. Dense splits, and ``depth=0`` with ``l2`` given and one kind of event, take
-        log-logistic without a choice.
+        causes Weibull is, for each cause. Dense splits, and ``depth=0`` with ``l2`` given, one kind of event and no
+        more encoded columns than rows, take log-logistic without a choice.
     max_terms : int, None or "auto"
         Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
         3, but dense splits where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
@@ -242,6 +241,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
         from softsurv.estimators.soft.warm_up import ready, ready_for_causes
         from softsurv.soft.parallel import Machine, one_core_each
+        from softsurv.sparse.row_space import is_wide
 
         parameters = SoftParameters(**self.get_params(deep=False))
         ready(parameters)
