@@ -120,3 +120,10 @@ def test_a_given_ridge_is_taken_as_it_is(many_genes):
     X, cause, time = many_genes
     tree = SoftSurvivalTree(leaf="weibull", depth=1, l2=2.0).fit(X, (cause != "", time))
     assert set(tree.selection_["ridge"]) == {2.0}
+
+
+def test_one_event_is_enough_where_nothing_is_left_to_choose():
+    rng = np.random.default_rng(0)
+    X, time, event = rng.random((12, 30)), rng.exponential(size=12) + 0.1, np.arange(12) == 3
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(X, (event, time))
+    assert tree.predict(X).argmax() == 3
