@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from softsurv.data import canonical, sorting, threads
-from softsurv.data import canonical
 from softsurv.data.canonical import column_order, distinct_rows, row_order
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
