@@ -1,5 +1,7 @@
 """Tables of more columns than rows: the same leaves, fitted along as many axes as there are rows."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import fit_causes
 from softsurv.sparse.row_space import RowSpace, ridge_scale, row_space
 from softsurv.sparse.train import penalties_of
+from softsurv.stopping import StopSignal
 
 EXACT = LbfgsSettings(max_iterations=2000, ftol=1e-15)
 
@@ -78,12 +81,21 @@ def test_equal_rows_and_constant_columns_need_no_axis():
 def test_few_columns_stay_as_they_are():
     data = genes(50, 50)
     space, design = row_space(data), Design(with_intercept(data.x))
-    assert space.axes is None
+    assert space.weights is None
     assert space.design is space.plain
     torch.testing.assert_close(space.plain.table, design.table)
     problems, models = (make_problem(data, get_family("weibull")),), (torch.zeros(1, 2, 52),)
     assert RowSpace(design, design).in_columns(problems, models) == (problems, models)
     assert ridge_scale(data) == 1.0
+
+
+def test_axes_that_would_take_much_of_the_time_left_are_not_sought():
+    data = genes(40, 90)
+    assert row_space(data, StopSignal(60.0)).design.table.shape == (40, 41)
+    assert row_space(data, StopSignal(math.inf)).weights is not None
+    short = row_space(data, StopSignal(1e-5))
+    assert short.weights is None
+    assert short.design.table.shape == (40, 91)
 
 
 def test_the_ridge_grows_with_the_variance_of_many_columns():
