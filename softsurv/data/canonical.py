@@ -35,6 +35,9 @@ AT_A_TIME = 64
 FEW_CELLS = 1 << 18
 """Cells of tied rows that are read together in any case: two megabytes."""
 
+CELLS_AT_ONCE = 1 << 20
+"""Cells of a table that are hashed together: the codes of all cells would take more memory than the table."""
+
 FEW_SPANS = 64
 """Up to so many runs of rows with one outcome are sorted run by run: sorting numbers is ten times as fast as sorting
 their places."""
@@ -241,8 +244,9 @@ def distinct_rows(x: FloatArray) -> tuple[IntArray, IntArray]:
     if not x.size:
         return np.zeros(min(len(x), 1), dtype=np.int64), np.zeros(len(x), dtype=np.int64)
     plain = x + 0.0  # no negative zero
-    of_cell = pd.util.hash_array(plain.ravel()).reshape(plain.shape)
-    codes = of_cell @ (pd.util.hash_array(np.arange(plain.shape[1])) | 1)  # modulo 2 ** 64
+    factor, size = pd.util.hash_array(np.arange(plain.shape[1])) | 1, max(CELLS_AT_ONCE // plain.shape[1], 1)
+    parts = (plain[first : first + size] for first in range(0, len(plain), size))
+    codes = np.concatenate([pd.util.hash_array(part.ravel()).reshape(part.shape) @ factor for part in parts])
     _, first, place = np.unique(codes, return_index=True, return_inverse=True)
     if not np.array_equal(plain[first][place], plain):  # two kinds have one code
         _, first, place = np.unique(plain, axis=0, return_index=True, return_inverse=True)

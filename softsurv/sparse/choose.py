@@ -85,7 +85,8 @@ def try_all(
             f"event must be True in at least 2 rows to choose a tree by cross-validation, got "
             f"{int(data.failed.sum())}; collect more events, or set depth=0, leaf and l2"
         )
-    fold, budget, space = make_folds(data, split, grid, seed, counts), machine.budget, row_space(data)
+    fold, budget = make_folds(data, split, grid, seed, counts), machine.budget
+    space = row_space(data, budget)
 
     total = grid.n_candidates(sum(map(len, families)))
 

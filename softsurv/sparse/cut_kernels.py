@@ -71,8 +71,8 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     return gains, best
 
 
-@loop(*ints(1), *floats(2), *ints(2, 1, of=INT32), *floats(2, 1), FLOAT, FLOAT, FLOAT, ONE_CAUSE)
-def best_cuts(columns, values, order, place, sums, size, least, penalty, close, causes):
+@loop(*ints(1), *floats(2), *ints(2, 1, of=INT32), *floats(2, 1), FLOAT, FLOAT, FLOAT, *floats(1), ONE_CAUSE)
+def best_cuts(columns, values, order, place, sums, size, least, penalty, close, room, causes):
     """Gain of the best cut of each feature.
 
     They are some columns, whose order is known.
@@ -89,6 +89,8 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
         As in :func:`cut_gains`, of the n rows.
     close : float
         Share of their size up to which neighbouring values count as equal.
+    room : (C,)
+        Distance up to which they do so in any case.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
         below_each(values[columns[c]], order[columns[c]], place, sums, size, causes, own, low, low_size, at)
         if k > 1:
             gains_below(low, total, penalty, causes, cut)
-        margin = close * (1.0 + max(abs(own[0]), abs(own[n - 1])))
+        margin = max(close * (1.0 + max(abs(own[0]), abs(own[n - 1]))), room[c])
         for t in range(1, n):
             if own[t] - own[t - 1] > margin and low_size[t] >= least and all_size - low_size[t] >= least:
                 if k == 1:  # gain of the rows below the cut; of the reverse rule

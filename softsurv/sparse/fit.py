@@ -125,7 +125,7 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn], tie: float = TIE)
     single += [of_source[0] for of_source in levels.values() if len(of_source) == 1]
     many = of_many_levels(columns)
     categories = tuple(tuple(own) for source, own in levels.items() if len(own) > 1 and source not in many)
-    return SplitData(values, tuple(sorted(single)), categories, tie)
+    return SplitData(values, tuple(sorted(single)), categories, tie, np.array([column.scale for column in columns]))
 
 
 def _rounded(values: FloatArray) -> FloatArray:

@@ -88,7 +88,7 @@ class LeafObjective:
         self.problem, self.n_leaves = problem, n_leaves
         self.columns, place = problem.design.shape[-1], problem.weight
         self.leaf, self.ridge = leaf.to(place.device), penalties.ridge.to(place)
-        self.shared, self.ridged = penalties.shared, has_ridge(penalties.ridge.numpy())
+        self.shared, self.ridged = penalties.shared, has_ridge(penalties.ridge.numpy(), n_leaves)
         strength, free = penalties.of_deviations(n_leaves, self.columns, self.columns + problem.family.n_shape)
         self.strength, self.free = strength.to(place), free.to(place.device)
 

@@ -32,6 +32,9 @@ LEAST_RIDGE = CURVATURE * RIDGE
 """A ridge above this is part of the metric: it exceeds what the Gram matrix is regularised with, and so the curvature
 of the data in the directions that they say least of."""
 
+WALL = 1e3
+"""A ridge above this is part of the metric of one leaf too. There slopes move the loss by their penalty alone."""
+
 LEAST_SHARE = 1e-9
 """Least share of the weight of a leaf: without rows, its curvature is that of the penalties."""
 
@@ -70,9 +73,13 @@ class Leaves:
     shared: bool
 
 
-def has_ridge(ridge: FloatArray) -> bool:
+def has_ridge(ridge: FloatArray, n_leaves: int) -> bool:
     """Whether the ridge (M,) of some tree is part of the metric."""
-    return bool((ridge > LEAST_RIDGE).any())
+    return bool((ridge > _least_ridge(n_leaves)).any())
+
+
+def _least_ridge(n_leaves: int) -> float:
+    return WALL if n_leaves == 1 else LEAST_RIDGE
 
 
 def leaf_metric(leaves: Leaves, shape: Tensor) -> LeafMetric:
@@ -91,12 +98,14 @@ def _with_ridge(inverse: Tensor, leaves: Leaves) -> Tensor:
 
     Of features scaled to [0, 1] the least curvatures are far below that of a row's loss. Without the ridge in the
     metric the first steps in these directions are far too long: rough fits then end far from the least loss, and the
-    candidates of a strong ridge are compared unfinished. The ridge is left out for one leaf, which begins at slopes of
-    zero, and where columns are many.
+    candidates of a strong ridge are compared unfinished. One leaf begins at slopes of zero: its ridge is left out up to
+    `WALL`. Above, the first steps are too long by so much that no shorter one is found, where an axis is nearly
+    constant, as the first one of a row space. The ridge of several leaves is left out where columns are many.
     """
     columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
-    strong = leaves.ridge[:, None] > LEAST_RIDGE
-    if leaves.n_leaves == 1 or (inverse.dim() == 3 and columns > RIDGED_COLUMNS) or not leaves.ridged:
+    strong = leaves.ridge[:, None] > _least_ridge(leaves.n_leaves)
+    many = inverse.dim() == 3 and columns > RIDGED_COLUMNS and leaves.n_leaves > 1
+    if many or not leaves.ridged:
         return inverse
     plain = inverse.repeat_interleave(trees // len(inverse), 0)
     ridge = torch.nn.functional.pad(leaves.ridge[:, None].repeat(1, columns - 1), (1, plain.shape[-1] - columns))

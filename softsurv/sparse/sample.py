@@ -77,7 +77,7 @@ def on_all_rows(
     counts : ndarray (K,), optional
         Factor of each cause.
     """
-    alone, space = replace(grid, n_folds=1), row_space(data)
+    alone, space = replace(grid, n_folds=1), row_space(data, machine.budget)
     fold, by_name = make_folds(data, split, alone, 0, counts), {family.name: family for family in families}
     parts = zip(data.by_cause(), trial.candidate.family.split(SEPARATOR), strict=True)
     weight = torch.as_tensor(fold.masks)

@@ -54,18 +54,25 @@ class SplitData:
     categories : tuple of tuple of int
         For each category of three levels or more the columns of its levels.
     tie : float
-        Share of a column's range by which the routing of the tree tells a score from a threshold.
+        By how much, on encoded columns, the routing of the tree tells a score from a threshold (`linear_rule.TIE`).
+    scale : (P,), optional
+        What 1 of an encoded column is in the data's units; None where columns are not encoded.
     """
 
     values: FloatArray
     single: tuple[int, ...]
     categories: tuple[tuple[int, ...], ...]
     tie: float = TIE
+    scale: FloatArray | None = None
+
+    def room(self, columns: Sequence[int]) -> FloatArray:
+        """Room (C,) that a threshold of each column needs below the next value."""
+        each = np.ones(len(columns)) if self.scale is None else self.scale[list(columns)]
+        return CLEAR * self.tie * each
 
     def clearance(self, rule: LinearRule) -> float:
         """Room that the threshold of a rule needs below the next score."""
-        widths = (abs(c) * np.ptp(self.values[k]) for k, c in zip(rule.columns, rule.coefficients, strict=True))
-        return CLEAR * self.tie * float(max(widths))
+        return float((np.abs(rule.coefficients) * self.room(rule.columns)).max())
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
@@ -127,10 +134,6 @@ class NodeRows:
         """Values of a column for the rows at the node, (n,)."""
         return self.data.values[column][self.rows]
 
-    def score(self, rule: LinearRule) -> FloatArray:
-        """Score of a rule for the rows at the node, (n,)."""
-        return rule.score(self.data.values)[self.rows]
-
     def gain(self, rule: LinearRule) -> float:
         """Gain of a rule."""
         high = rule.holds(self.data.values)[self.rows]
@@ -139,11 +142,11 @@ class NodeRows:
         causes = causes_of(self.table)
         return float(sum(gain_of_leaf(self.table[side].sum(0), self.penalty, causes) for side in (high, ~high)))
 
-    def cut(self, score: FloatArray, turn: float = 1.0) -> Cut:
-        """Best cut along ``turn * score``."""
-        table = self.table if turn > 0 else -self.table
+    def cut(self, rule: LinearRule, turn: float = 1.0) -> Cut:
+        """Best cut along ``turn`` times the score of a rule."""
+        table, score = self.table if turn > 0 else -self.table, rule.score(self.data.values)[self.rows]
         order = np.argsort(score, kind="stable")
-        margin = CLOSE * (1 + float(np.abs(score).max()))
+        margin = max(CLOSE * (1 + float(np.abs(score).max())), 2 * self.data.clearance(rule))
         how = (self.size, self.least, self.penalty, margin, causes_of(table))
         gains, best = cut_gains(score, order, table, *how)
         if turn < 0:  # rows above the cut go right: they lose the whole table
@@ -154,7 +157,8 @@ class NodeRows:
         """Gain of the best cut of each column in each of the `turns`, (C, turns)."""
         place = np.full(self.data.values.shape[1], -1, np.int32)
         place[self.rows] = np.arange(len(self.rows), dtype=np.int32)
-        how = (self.table, self.size, self.least, self.penalty, CLOSE, causes_of(self.table))
+        room = 2 * self.data.room(columns)
+        how = (self.table, self.size, self.least, self.penalty, CLOSE, room, causes_of(self.table))
         best = best_cuts(np.array(columns, dtype=np.int64), self.data.values, self.data.order, place, *how)
         best[:, 1] -= float(self.table.sum())  # of the reverse score, as in `cut`
         return best[:, : len(self.turns)]
@@ -218,7 +222,7 @@ class BestRule:
 
 def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     """The best rule of at most ``max_terms`` features: the best cut of the old score unless another rule gains more."""
-    cut = rows.cut(rows.score(old))
+    cut = rows.cut(old)
     best = BestRule(old, cut.gain + 1e-6, cut=cut) if np.isfinite(cut.gain) else BestRule(old, rows.gain(old) + 1e-6)
     single = rows.data.single
     columns = [*single, *(column for levels in rows.data.categories if max_terms > 1 for column in levels)]
@@ -227,8 +231,8 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     if len(single) and most.max() > best.gain:
         at = int(most.argmax())
         turn = rows.turns[int(gains[at].argmax())]
-        cut = rows.cut(rows.values(single[at]), turn)
-        best = BestRule(LinearRule((single[at],), (1.0,), 0.0), float(most[at]), turn < 0, cut)
+        rule = LinearRule((single[at],), (1.0,), 0.0)
+        best = BestRule(rule, float(most[at]), turn < 0, rows.cut(rule, turn))
     for levels, own in zip(rows.data.categories, rows.data.levels, strict=True):
         best = _better_levels(rows, best, levels, own)
     if max_terms > 1:
@@ -337,7 +341,7 @@ def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: floa
     turn = turn if lead > 0 else -turn
     if rows.table.shape[1] > 1:
         turn = 1.0  # both sides are leaves, which have no order
-    cut = rows.cut(rows.score(rule), turn)
+    cut = rows.cut(rule, turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
     if cut.gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
         return BestRule(rule, cut.gain, turn < 0, cut)

@@ -165,8 +165,8 @@ def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfN
     single = np.array(data.single, dtype=np.intp)
     if not single.size:
         return []
-    ordered = np.sort(data.values[np.ix_(single, rows)], axis=1)
-    rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, n - 1) places between two different values
+    ordered, room = np.sort(data.values[np.ix_(single, rows)], axis=1), data.room(data.single)
+    rises = np.diff(ordered) > 2 * room[:, None]  # (Q, n - 1) places between two values that the tree tells apart
     many = np.flatnonzero(np.count_nonzero(rises, axis=1) >= n_bins)
     if many.size:
         rank = np.floor(np.arange(1, n_bins) / n_bins * (len(rows) - 1)).astype(np.intp)
@@ -176,12 +176,8 @@ def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfN
         rises[many] = kept.reshape(many.size, -1)
     feature, place = np.nonzero(rises)
     low, high, end = ordered[feature, place], ordered[feature, place + 1], np.cumsum(np.count_nonzero(rises, axis=1))
-    parts = zip(data.single, [0, *end[:-1].tolist()], end.tolist(), strict=True)
-    return [
-        RulesOfNumber(column, low[a:b], high[a:b], data.clearance(LinearRule((column,), (1.0,), 0.0)))
-        for column, a, b in parts
-        if a < b
-    ]
+    parts = zip(data.single, [0, *end[:-1].tolist()], end.tolist(), room.tolist(), strict=True)
+    return [RulesOfNumber(column, low[a:b], high[a:b], own) for column, a, b, own in parts if a < b]
 
 
 def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], bool]) -> Bins:

@@ -145,10 +145,12 @@ def test_causes_with_the_same_times_order_rows_by_their_names():
     assert row_order(one, ["a"]).tolist() == row_order(other, ["a"]).tolist()
 
 
+@pytest.mark.parametrize("cells", [1 << 20, 20, 1])
 @pytest.mark.parametrize("collide", [False, True])
-def test_equal_rows_are_one_kind_in_an_order_of_their_own(monkeypatch, collide):
+def test_equal_rows_are_one_kind_in_an_order_of_their_own(monkeypatch, collide, cells):
+    monkeypatch.setattr(canonical, "CELLS_AT_ONCE", cells)
     if collide:
-        monkeypatch.setattr(pd.util, "hash_pandas_object", lambda table, index: pd.Series(np.zeros(len(table))))
+        monkeypatch.setattr(pd.util, "hash_array", lambda values: np.zeros(len(values), np.uint64))
     rng = np.random.default_rng(0)
     x = rng.integers(-1, 2, (60, 3)) * 0.5
     x[x == 0] = rng.choice([0.0, -0.0], (x == 0).sum())

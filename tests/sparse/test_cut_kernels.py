@@ -66,12 +66,12 @@ def test_best_cuts_of_sorted_columns(one, least):
     place[at] = np.arange(18)
     sums, size = table[at], sizes[at]
     columns = np.array([2, 0])
-    found = plain(best_cuts)(
-        columns, values, np.argsort(values, axis=1), place, sums, size, least, PENALTY, 1e-9, causes_of(sums)
-    )
+    how = (place, sums, size, least, PENALTY, 1e-9, np.array([0.0, 0.15]), causes_of(sums))
+    found = plain(best_cuts)(columns, values, np.argsort(values, axis=1), *how)
     for c, column in enumerate(columns):
         own = np.round(values[column, at], 6)
-        lows = [own <= cut for cut in np.unique(own)[:-1]]
+        kinds = np.unique(own)
+        lows = [own <= cut for cut in kinds[:-1][np.diff(kinds) > 0.15 * c]]  # the second one needs room for a cut
         gains = [gain_of_cut(sums, size, low, least) for low in lows]
         assert found[c, 0] == pytest.approx(max(gains))
         turned = max(-gain if np.isfinite(gain) else gain for gain in gains)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from softsurv import SoftSurvivalTree
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
@@ -140,3 +141,12 @@ def test_the_tree_and_its_rules_send_a_row_nearly_at_the_threshold_the_same_way(
     with torch.no_grad():
         leaf = found.trees[0].apply_leaf(data.x.to(dtype))[0].numpy()
     np.testing.assert_array_equal(leaf, leaf_of(found.rules, data.x.double().numpy().T))
+
+
+def test_columns_that_are_not_encoded_have_rules_that_the_tree_keeps():
+    """Of a narrow column in single precision the tie of the routing is a large share."""
+    x = np.random.default_rng(1).random((1000, 1)).round(5) * 1e-3
+    time = np.random.default_rng(0).exponential(np.where(x[:, 0] > np.median(x), 1.0, 9.0)) + 1e-3
+    tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull", l2=1e4, preprocess=False, dtype="float32")
+    tree.fit(x, (np.ones(1000, bool), time))
+    np.testing.assert_array_equal(tree.apply(x), leaf_of(tree.tree_.rules, x.T))

@@ -1,13 +1,15 @@
 """The best rule at a node against plain enumeration."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from softsurv.data.encoding import OutputColumn
 from softsurv.sparse.kernels import causes_of, gain_of_leaf
 from softsurv.sparse.short_numbers import short_number
-from softsurv.sparse.splits import SHORT_COST, Cut, NodeRows, SplitData, best_rule
+from softsurv.sparse.splits import CLEAR, SHORT_COST, Cut, NodeRows, SplitData, best_rule
 from softsurv.trees.linear_rule import LinearRule
 
 
@@ -98,7 +100,7 @@ def test_sorted_columns_are_cut_as_a_score_is(seed, one):
     at = np.sort(random.choice(60, 35, replace=False))
     rows = NodeRows(whole.data, at, whole.table[at], random.integers(0, 2, 35).astype(float), 3.0, 2.0)
     found = rows.best_gains((2, 0))
-    told = [[rows.cut(rows.values(column), turn).gain for turn in rows.turns] for column in (2, 0)]
+    told = [[rows.cut(LinearRule((column,), (1.0,), 0.0), turn).gain for turn in rows.turns] for column in (2, 0)]
     np.testing.assert_array_equal(found, told)
     few = NodeRows(whole.data, at[:1], rows.table[:1], np.ones(1), 1.0, 2.0)
     assert (few.best_gains((0, 1, 2)) == -np.inf).all()
@@ -158,3 +160,15 @@ def test_a_short_threshold_is_found_again():
     again = best_rule(rows, first.rule, max_terms=1)
     assert again.rule == first.rule
     assert rows.gain(first.rule) >= first.gain - SHORT_COST
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0), (0.5, 4.0)])
+def test_a_threshold_has_the_room_that_the_routing_takes(scale):
+    """Where columns are not encoded, that is no share of their range."""
+    values = np.random.default_rng(0).random((2, 50)) * 1e-3
+    columns = [OutputColumn(name, name, "number", scale=wide) for name, wide in zip("ab", scale, strict=True)]
+    data = SplitData(values, (0, 1), (), 1e-6, np.array(scale))
+    for rule in (LinearRule((0,), (1.0,), 0.2), LinearRule((1, 0), (-0.3, 1.0), 0.2)):
+        taken = rule.routing(columns, 1.0, 0.0)[0] - rule.routing(columns, 1.0, data.tie)[0]
+        assert data.clearance(rule) == pytest.approx(CLEAR * taken)
+        assert replace(data, scale=None).clearance(rule) == pytest.approx(CLEAR * data.tie)

@@ -256,7 +256,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
-            rules = parameters.has_rules and (raw.cause is not None or not nothing_open or is_wide(data))
+            in_row_space = is_wide(data) and int(data.failed.sum()) > 1  # folds need two events
+            rules = parameters.has_rules and (raw.cause is not None or not nothing_open or in_row_space)
             # rules are sought on the processor, for which a device waits
             device = choose_device(self.device, data.n * (1 if rules else parameters.n_starts), workers)
             machine = Machine(device, parameters.torch_dtype, budget, workers)

@@ -31,6 +31,7 @@ SEARCHES = (
     cut_kernels.cut_gains,
     cut_kernels.best_cuts,
     cut_kernels.best_pair,
+    kernels.gains_alone,
     kernels.best_trees,
 )
 """Loops that search for rules. They alone are called with single precision too: they get float64 sums."""

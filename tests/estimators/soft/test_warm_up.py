@@ -13,6 +13,7 @@ from oracles.forked import forked
 from softsurv import SoftSurvivalTree, fit_many
 from softsurv.estimators.soft import warm_up
 from softsurv.loops import Loop
+from softsurv.sparse import cut_kernels, kernels
 
 WORKER = """
 from numba.core.dispatcher import Dispatcher
@@ -76,6 +77,12 @@ def test_the_fit_itself_compiles_nothing(arguments, compiled_later):
 @pytest.mark.slow
 def test_the_fit_itself_compiles_nothing_for_causes(compiled_later):
     assert compiled_later("depth=1", {"cause": [1, 0, 2, 1] * 34 + [1]}) == []
+
+
+def test_every_loop_that_searches_for_rules_is_compiled_before_the_clock_starts():
+    """Some are called for tables of many columns alone."""
+    loops = [one for module in (kernels, cut_kernels) for one in vars(module).values() if isinstance(one, Loop)]
+    assert set(loops) == set(warm_up.SEARCHES)
 
 
 @pytest.fixture
