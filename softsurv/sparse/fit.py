@@ -183,9 +183,18 @@ def fit_rules(
     some, training = to_choose_on(data, choice_rows, seed), machine.ending_sooner()
     choosing = training if some is data else machine.ending_sooner(ALL_ROWS_SHARE)
     of_some = split if some is data else split_data(some.x.double().cpu().numpy(), columns, tie)
-    encoded = shrunk(some, scale)
-    grid = grid.scaled(ridge_scale(encoded))
-    tried = try_all(encoded, of_some, [families] * data.n_causes, grid, seed, choosing, say, counts)
+    whole = shrunk(data, scale)
+    grid = grid.scaled(ridge_scale(whole))
+    tried = try_all(
+        whole if some is data else shrunk(some, scale),
+        of_some,
+        [families] * data.n_causes,
+        grid,
+        seed,
+        choosing,
+        say,
+        counts,
+    )
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
@@ -193,7 +202,7 @@ def fit_rules(
         chosen, problems, space = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family], tried.space
         settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
         if some is not data:
-            chosen, problems, space = on_all_rows(chosen, shrunk(data, scale), split, families, grid, training, counts)
+            chosen, problems, space = on_all_rows(chosen, whole, split, families, grid, training, counts)
             stopped = stopped or (None if training.budget is None else training.budget.status)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, fits)
