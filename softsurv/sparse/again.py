@@ -28,8 +28,9 @@ def rules_again(
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
-    As in the fit, trees with fewer terms, with fewer leaves and, if the ridge was chosen and not given, with other
-    ridges are searched too: their rules are taken over, or a search begins at them, where they fit better. Rules are
+    As in the fit, trees with fewer terms and with fewer leaves are searched too: their rules are taken over, or a
+    search begins at them, where they fit better. So are trees with the other usual ridge, if the candidate has one of
+    the two: not if it was given, nor where columns outnumber rows and ridges are scaled by the table. Rules are
     grown under the shrinkage under which the fit grows them, whichever was chosen. Where leaves have slopes of their
     own, they are then sought once more for such leaves.
 
