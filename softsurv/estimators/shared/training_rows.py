@@ -187,10 +187,17 @@ def warn_of_known_afterwards(X: pd.DataFrame, block: NumberBlock, event: BoolArr
         return
     gaps = dict(zip(block.place, block.gaps.tolist(), strict=True))
     for name in (name for name in X.columns.tolist() if gaps.get(name, True)):
-        first = X[name].iloc[:MIN_ROWS].notna().to_numpy() == event[:MIN_ROWS]
-        if first.all() and (X[name].notna().to_numpy() == event).all():
+        first = _is_known(name, X, block, slice(MIN_ROWS)) == event[:MIN_ROWS]
+        if first.all() and (_is_known(name, X, block, slice(None)) == event).all():
             told = f"the feature {name!r} is there in the rows with an event and missing in all others"
             warn(f"{told}, as what is learnt afterwards would be; leave it out", DataWarning)
+
+
+def _is_known(name: str, X: pd.DataFrame, block: NumberBlock, rows: slice) -> BoolArray:
+    """Which of some rows have a value of a feature; from the codes where the block holds them, at a tenth of the time.
+    """
+    read = block.labels.get(name)
+    return X[name].iloc[rows].notna().to_numpy() if read is None else read.code[rows] >= 0
 
 
 def _as_floats(column: pd.Series) -> FloatArray:

@@ -102,7 +102,8 @@ def test_a_feature_that_is_the_outcome_is_told(table):
 
 def test_a_feature_that_is_known_with_the_event_alone_is_told(table):
     died = table["died"].astype(bool)
-    for found in (np.where(died, 1.0, np.nan), np.where(died, "seal", None), pd.array(died).astype("Int64")):
+    text = pd.Series(np.where(died, "seal", None))
+    for found in (np.where(died, 1.0, np.nan), text, text.astype("category"), pd.array(died).astype("Int64")):
         with pytest.warns(DataWarning, match="'found' is there in the rows with an event and missing in all others"):
             TREES[1]().fit(table.assign(found=pd.Series(found).where(died)), time="months", event="died")
     almost = pd.Series(1.0, table.index).where(died)
