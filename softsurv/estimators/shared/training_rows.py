@@ -194,7 +194,7 @@ def warn_of_known_afterwards(X: pd.DataFrame, block: NumberBlock, event: BoolArr
 
 
 def _is_known(name: str, X: pd.DataFrame, block: NumberBlock, rows: slice) -> BoolArray:
-    """Which of some rows have a value of a feature; from the codes where the block holds them, at a tenth of the time."""
+    """Which of some rows have a value of a feature, from its codes where the block holds them."""
     read = block.labels.get(name)
     return X[name].iloc[rows].notna().to_numpy() if read is None else read.code[rows] >= 0
 
