@@ -15,8 +15,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import whole
-from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, takes_tables
-from softsurv.explore.view import TreeView, survival_tree, tree_view
+from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, survival_tree, takes_tables
+from softsurv.explore.view import TreeView, tree_view
 from softsurv.metrics.ranges import thinned
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
 from softsurv.trees.leaf_curve import survival_curve

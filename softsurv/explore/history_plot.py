@@ -11,8 +11,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.competing import path_rows, stretches
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.incidence_plot import cause_color
-from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, shorten, time_label
-from softsurv.explore.view import survival_tree
+from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, shorten, survival_tree, time_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

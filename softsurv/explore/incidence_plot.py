@@ -11,8 +11,17 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times
-from softsurv.explore.style import INK, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
-from softsurv.explore.view import survival_tree, tree_view
+from softsurv.explore.style import (
+    INK,
+    literal_text,
+    plain_axes,
+    read_data,
+    shorten,
+    survival_tree,
+    takes_tables,
+    time_label,
+)
+from softsurv.explore.view import tree_view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore.curves import interval_censored
-from softsurv.explore.style import read_data, takes_tables
-from softsurv.explore.view import survival_tree
+from softsurv.explore.style import read_data, survival_tree, takes_tables
 from softsurv.metrics.brier import brier_score
 from softsurv.metrics.calibration import CalibrationCurve, DCalibration, calibration_curve, d_calibration
 from softsurv.metrics.fairness import curve_gap, leaf_gini

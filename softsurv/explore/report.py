@@ -14,8 +14,7 @@ from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
 from softsurv.explore.report_tree import leaf_sections, tree_section
 from softsurv.explore.stability import LEAST_SAMPLES
-from softsurv.explore.style import read_data, takes_tables
-from softsurv.explore.view import survival_tree
+from softsurv.explore.style import read_data, survival_tree, takes_tables
 from softsurv.files import replace_file
 
 

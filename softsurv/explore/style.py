@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
@@ -96,6 +97,16 @@ def read_data(data: Any) -> SurvivalData:
     return read.that_count()
 
 
+def survival_tree(tree: Any) -> Any:
+    """The tree itself, if it is fitted and predicts survival: pictures and reports are of curves."""
+    if not hasattr(tree, "predict_survival_function"):
+        raise InvalidParameterError(
+            f"tree must be a survival tree, got {type(tree).__name__}; export_text shows any tree"
+        )
+    check_is_fitted(tree, "tree_")
+    return tree
+
+
 def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
     """Let a function of (tree, data, ...) take ``time=`` and ``event=`` as ``fit`` does.
 
@@ -107,13 +118,15 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
     @wraps(function)
     def reading(tree: Any, data: Any = None, *args: Any, time: Any = None, event: Any = None, **how: Any) -> R:
         """Read the table, then do as the function says."""
+        one = next(iter(tree.values()), None) if isinstance(tree, Mapping) else tree
+        if hasattr(one, "export_text"):  # other models may stand beside trees
+            survival_tree(one)  # before the table is asked for times
         if needed and data is None:
             raise InvalidParameterError(f"data must hold rows for {function.__name__}, got None; pass those to look at")
         with as_the_tree_knows():
             if time is not None or event is not None:
                 data = survival_data(data, time=time, event=event)
             elif data is not None and not isinstance(data, SurvivalData | tuple):
-                one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
                 data = survival_data(data, **told_columns(one, data))
             elif isinstance(data, tuple):
                 data = read_data(data)

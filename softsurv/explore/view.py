@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
 from softsurv.data.rules import OR_MISSING, fill, indicator_name
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
+from softsurv.explore.style import survival_tree
 from softsurv.nonparametric import restricted_mean
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import LeafTable
@@ -231,16 +230,6 @@ def by_risk(view: TreeView, table: LeafTable, end: float) -> tuple[int, ...]:
         return first + second, n + m, lived + more
 
     return placed(view.nodes[0])[0]
-
-
-def survival_tree(tree: Any) -> Any:
-    """The tree itself, if it is fitted and predicts survival: pictures and reports are of curves."""
-    if not hasattr(tree, "predict_survival_function"):
-        raise InvalidParameterError(
-            f"tree must be a survival tree, got {type(tree).__name__}; export_text shows any tree"
-        )
-    check_is_fitted(tree, "tree_")
-    return tree
 
 
 EFFECTS = {

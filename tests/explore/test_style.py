@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
+from softsurv import OptimalClassificationTree, explore
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.style import (
@@ -194,3 +195,13 @@ def test_a_key_of_many_entries_has_columns_that_fit_beside_the_axes():
 
 def test_formats_of_pictures_are_endings_of_files():
     assert {"pdf", "png", "svg"} <= set(picture_kinds())
+
+
+@pytest.mark.parametrize("name", ["plot_tree", "plot_leaf_curves", "plot_calibration", "report_html", "tree_html"])
+def test_a_tree_of_another_kind_is_refused_before_its_rows_are_asked_for_times(name):
+    """Rows of a classifier have none, so that the sentence on times told what cannot be done."""
+    X = pd.DataFrame({"a": np.arange(8.0)})
+    tree = OptimalClassificationTree(max_depth=1).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    for rows in (X, None):
+        with pytest.raises(InvalidParameterError, match="a survival tree, got OptimalClassificationTree; export_text"):
+            getattr(explore, name)(tree, rows)

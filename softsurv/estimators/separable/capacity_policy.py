@@ -13,8 +13,8 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
-from softsurv.estimators.separable.policy import read_rewards
-from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.policy import OutcomePolicyTree, read_rewards
+from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.shared.checks import number, one_of
 from softsurv.estimators.shared.inputs import BinnedRows
@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class OptimalCapacityPolicyTree(PolicyTree):
+class OptimalCapacityPolicyTree(OutcomePolicyTree):
     """Policy tree with the best mean score among those that give scarce treatments to few enough rows.
 
     Parameters

@@ -13,7 +13,7 @@ from softsurv.estimators.separable.solve import SizedCodeTree, Solved
 from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.whole_trees.measures import MEASURES, maximise
+from softsurv.exact.whole_trees.measures import EPSILON, MEASURES, maximise
 from softsurv.results import FitReport, Status
 
 
@@ -62,7 +62,9 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
             if value >= 1.0:
                 break
     chosen = min(sizes, key=lambda size: size.objective)
-    bound = chosen.objective if status == Status.OPTIMAL else min(bound, chosen.objective)
+    if bound >= chosen.objective - EPSILON:  # proven, whatever ended the search
+        status = Status.OPTIMAL
+    bound = chosen.objective if status == Status.OPTIMAL else bound
     details = {"corners": [one.v.tolist() for one in best.corners]}
     report = FitReport(status, chosen.objective, bound, stop.seconds, (chosen.objective,), details)
     return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import TrainingTable
@@ -18,8 +19,53 @@ from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
 
+class OutcomePolicyTree(PolicyTree):
+    """Base of the policy trees that score treatments by outcomes which are numbers."""
+
+    method: str
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        treatment: Any = None,
+        propensity: Any = None,
+        predicted: Any = None,
+        scores: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Estimated mean outcome if the rows were given the treatments that the tree chooses; higher is better.
+
+        The estimate is by ``method``, from the same arguments as in ``fit``. On held-out rows it says what the policy
+        is worth, and scikit-learn's tools compare policies by it.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+        y, treatment, propensity, predicted, scores, sample_weight
+            As in ``fit``. Not every treatment needs to be among those given.
+
+        Returns
+        -------
+        float
+            On the training rows, minus ``objective_`` without the cost of the leaves.
+
+        Raises
+        ------
+        InvalidParameterError, InvalidSurvivalDataError
+            As in ``fit``, or a treatment was not seen in training.
+        """
+        check_is_fitted(self, "tree_")
+        tables = {"propensity": propensity, "predicted": predicted, "scores": scores}
+        held_out = self._held_out(X, sample_weight, y=y, treatment=treatment, **tables)
+        known = self.treatments_
+        rewards = read_rewards(held_out, self.method, y, treatment, propensity, predicted, scores, known)
+        return self._mean_score(X, held_out, rewards)
+
+
 @dataclass(eq=False, repr=False)
-class OptimalPolicyTree(PolicyTree):
+class OptimalPolicyTree(OutcomePolicyTree):
     """Prescriptive tree: every leaf names one treatment, and the mean score of the treatments chosen is the largest.
 
     Parameters
@@ -121,22 +167,47 @@ class OptimalPolicyTree(PolicyTree):
 
 
 def read_rewards(
-    training: TrainingTable, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any
-) -> Rewards:
-    """Scores as they are given, or of observed outcomes; the arguments are those of `OptimalPolicyTree.fit`."""
+    training: TrainingTable, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any,
+    known: NDArray[Any] | None = None,
+) -> Rewards:  # fmt: skip
+    """Scores as they are given, or of observed outcomes; the arguments are those of `OptimalPolicyTree.fit`.
+
+    ``known`` (K,) are the treatments where a tree has been fitted: the rows need not have all of them.
+    """
     if scores is not None:
-        given = _table("scores", scores, training)
-        return Rewards(np.arange(given.shape[1]), given)
+        given = _table("scores", scores, training, known)
+        _check_columns("scores", given, known)
+        return Rewards(np.arange(given.shape[1]) if known is None else known, given)
     treatments, codes = coded("treatment", checked_treatment(treatment, training.n_given))
+    if known is not None:
+        treatments, codes = known, places_among(known, treatments)[codes]
     chance = None if propensity is None else _chance(propensity, training)
     table = None if predicted is None else _table("predicted", predicted, training, treatments)
-    if table is not None and table.shape[1] != len(treatments):
-        raise InvalidSurvivalDataError(
-            f"predicted must have one column for each of the {len(treatments)} treatments, got {table.shape[1]}"
-        )
+    if table is not None:
+        _check_columns("predicted", table, treatments)
     outcome = checked_target(y, training.n_given)[training.kept]
     found = treatment_scores(method, outcome, codes[training.kept], len(treatments), chance, table)
     return Rewards(treatments, found)
+
+
+def places_among(known: NDArray[Any], given: NDArray[Any]) -> IntArray:
+    """Place of each given treatment (k,) among those of training (K,)."""
+    place = {name: k for k, name in enumerate(known.tolist())}
+    for name in given.tolist():
+        if name not in place:
+            raise InvalidSurvivalDataError(
+                f"treatment must be one of those seen in training, {', '.join(map(str, place))}, got {name!r}; leave "
+                "out its rows"
+            )
+    return np.array([place[name] for name in given.tolist()], dtype=np.int64)
+
+
+def _check_columns(name: str, table: FloatArray, treatments: NDArray[Any] | None) -> None:
+    """One column for each treatment."""
+    if treatments is not None and table.shape[1] != len(treatments):
+        raise InvalidSurvivalDataError(
+            f"{name} must have one column for each of the {len(treatments)} treatments, got {table.shape[1]}"
+        )
 
 
 def _chance(propensity: Any, training: TrainingTable) -> FloatArray:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
-from softsurv.estimators.separable.tree import SeparableTree
+from softsurv.estimators.separable.tree import SeparableTree, TrainingTable
 from softsurv.estimators.shared.inputs import BinnedRows, checked_matrix, names_for_state, names_from_state
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.objectives.policy import lost_rewards
@@ -92,6 +93,23 @@ class PolicyTree(SeparableTree, SearchArguments):
                 f"scores must have a row for each row of X and a column for each treatment, {wanted}, got {table.shape}"
             )
         return float(table[np.arange(len(chosen)), chosen].mean())
+
+    def _held_out(self, X: Any, sample_weight: Any, **columns: Any) -> TrainingTable:
+        """Rows to value the policy on, read as a fit reads them; nothing is learned of them but their places."""
+        if all(columns.get(name) is None for name in ("treatment", "scores")):
+            raise InvalidParameterError(
+                "treatment must say which treatment each row was given, got None; in cross-validation scikit-learn "
+                "passes it on where enable_metadata_routing is set, after set_fit_request and set_score_request"
+            )
+        reader = clone(self).set_params(
+            max_depth=0, max_leaves=None, thresholds=1, min_samples_leaf=1, min_weight_fraction_leaf=0.0
+        )
+        return reader._training(X, sample_weight, **columns)
+
+    def _mean_score(self, X: Any, held_out: TrainingTable, rewards: Rewards) -> float:
+        """Mean score, by weight, of the treatments that the tree chooses for held-out rows."""
+        chosen = self.label_[self.apply(X)[held_out.kept]]
+        return float(np.average(rewards.scores[np.arange(len(chosen)), chosen], weights=held_out.rows.weight))
 
     def _own_state(self) -> dict[str, Any]:
         return {"treatments": names_for_state(self.treatments_), "kind": self.treatments_.dtype.str}

@@ -135,9 +135,10 @@ def warn_unless_proven(report: FitReport) -> None:
     """Warn where a search was cut off, and say what to do."""
     if report.status in (*PROVEN, Status.CONTINUED):
         return
+    limit = "memory_limit" if report.status is Status.MEMORY_LIMIT else "time_limit"
     warn(
         f"{how_it_ended('the search', report.status)} with objective {report.objective:.6g} "
         f"and lower bound {report.lower_bound:.6g}"
-        + ("" if report.status is Status.INTERRUPTED else "; raise time_limit, or lower max_depth or thresholds"),
+        + ("" if report.status is Status.INTERRUPTED else f"; raise {limit}, or lower max_depth or thresholds"),
         ConvergenceWarning,
     )

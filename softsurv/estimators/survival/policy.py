@@ -8,8 +8,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch  # noqa: F401  every fit needs torch: loading it with the class keeps its second out of the first fit's time limit
+from sklearn.utils.validation import check_is_fitted
 
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.separable.capacity_policy import within_capacity
 from softsurv.estimators.separable.policy_tree import PolicyTree
 from softsurv.estimators.shared.checks import number, one_of, share, whole
@@ -108,6 +109,58 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         InvalidSurvivalDataError
             If a treatment has no event, or too few rows for the folds, or ``propensity`` does not fit the rows.
         """
+        scoring = self._scoring()
+        columns = {"treatment": treatment, "propensity": propensity, **_outcome(y)}
+        training = self._training(X, sample_weight, **columns)
+        rewards = scoring.rewards(training, y, treatment, propensity)
+        self.treatments_, self.scores_ = rewards.treatments, rewards.scores
+        self._solve(training, within_capacity(rewards, self.capacity))
+        return self
+
+    def score(
+        self, X: Any, y: Any = None, *, treatment: Any = None, propensity: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Estimated restricted mean survival if the rows were given the treatments that the tree chooses.
+
+        The rows are scored by ``method`` as those of a fit are: their own models are fitted, by cross-fitting. On
+        held-out rows the score says what the policy is worth, and scikit-learn's tools compare policies by it.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+        y, treatment, propensity, sample_weight
+            As in ``fit``, with rows of every treatment.
+
+        Returns
+        -------
+        float
+            A time, at most ``horizon`` but for the noise of weighted outcomes; higher is better. On the training rows,
+            minus ``objective_`` without the cost of the leaves.
+
+        Warns
+        -----
+        DataWarning, ConvergenceWarning
+            As in ``fit``.
+
+        Raises
+        ------
+        InvalidParameterError, InvalidSurvivalDataError
+            As in ``fit``, or the treatments are not those of training.
+        """
+        check_is_fitted(self, "tree_")
+        scoring = self._scoring()
+        columns = {"treatment": treatment, "propensity": propensity, **_outcome(y)}
+        held_out = self._held_out(X, sample_weight, **columns)
+        rewards = scoring.rewards(held_out, y, treatment, propensity)
+        if rewards.treatments.tolist() != self.treatments_.tolist():
+            raise InvalidSurvivalDataError(
+                f"treatment must take the values of training, {self.treatments_.tolist()}, got "
+                f"{rewards.treatments.tolist()}: each has a survival model of the rows scored"
+            )
+        return self._mean_score(X, held_out, rewards)
+
+    def _scoring(self) -> RestrictedMeanScoring:
+        """How rows are scored, once the arguments are checked."""
         if self.horizon is None:
             raise InvalidParameterError("horizon must be the time up to which survival counts, got None")
         number("horizon", self.horizon, math.ulp(0.0))
@@ -115,13 +168,12 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         whole("n_folds", self.n_folds, 2)
         whole("random_state", self.random_state, 0)
         one_of("method", self.method, METHODS)
-        pair = isinstance(y, (tuple, list)) and len(y) == 2
-        outcome = dict(zip(("event", "time"), y, strict=True)) if pair else {"y": y}
-        training = self._training(X, sample_weight, treatment=treatment, propensity=propensity, **outcome)
-        scoring = RestrictedMeanScoring(
+        return RestrictedMeanScoring(
             self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
         )
-        rewards = scoring.rewards(training, y, treatment, propensity)
-        self.treatments_, self.scores_ = rewards.treatments, rewards.scores
-        self._solve(training, within_capacity(rewards, self.capacity))
-        return self
+
+
+def _outcome(y: Any) -> dict[str, Any]:
+    """The columns of an outcome, by name."""
+    pair = isinstance(y, (tuple, list)) and len(y) == 2
+    return dict(zip(("event", "time"), y, strict=True)) if pair else {"y": y}

@@ -120,6 +120,8 @@ def _constrained_optimum(
     state.tell(first)
     if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
         _close_gap(search, state, stop, unit, first)
+    if state.bound >= state.value - state.margin:  # proven, whatever ended the search
+        state.status = Status.OPTIMAL
     if state.status == Status.OPTIMAL:
         state.bound = state.value
     state.tell(first)

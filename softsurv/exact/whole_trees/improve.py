@@ -85,27 +85,29 @@ class LocalSearch:
 
     def first_trees(self, directions: Sequence[FloatArray]) -> Iterator[float]:
         """Losses of trees from each first split, the most promising first, with weights in several directions."""
-        if self.search.depth < 2:
+        depth = self.search.depth
+        if depth < 2:
             return
-        for part in range(3):
-            for direction in directions:
+        for part, horizon in enumerate((HORIZON, 2, HORIZON)):
+            if part > 0 and horizon >= depth:  # there is nothing below the horizon
+                continue
+            for k, direction in enumerate(directions):
+                if (part, k) != (0, 0) and (self.work[0] < 0 or not self.stop.stage()):
+                    return
                 self.search.use(direction)
-                best = self.search.best(self.stop, leaves=self.leaves, depth=min(self.search.depth, HORIZON))
+                best = self.search.best(self.stop, leaves=self.leaves, depth=min(depth, HORIZON))
                 if part == 0:
                     self.stop.stage()  # where time is over the tree stays as it is
                     yield self.improved(best.tree.tree)
-                for first, horizon in self._starts(part):
+                for first in self._starts(part) if horizon < depth else []:
                     if self.work[0] < 0 or not self.stop.stage():
                         return
-                    rolled = self.search.search.rolling(self.search.depth, horizon, self.stop, self.leaves, first)
-                    yield self.improved(rolled)
+                    yield self.improved(self.search.search.rolling(depth, horizon, self.stop, self.leaves, first))
 
-    def _starts(self, part: int) -> list[tuple[int, int]]:
-        """First splits with their horizons: a few with the longer one; all with two; the rest with the longer one."""
+    def _starts(self, part: int) -> list[int]:
+        """First splits: a few with the longer horizon; all with the one of two; the rest with the longer one."""
         order = [first for first in self.search.search.order.tolist() if self._is_large[first]]
-        starts = [(order[:FEW], HORIZON), (order, 2), (order[FEW:], HORIZON)]
-        splits, horizon = starts[part]
-        return [(first, horizon) for first in splits if horizon < self.search.depth]
+        return [order[:FEW], order, order[FEW:]][part]
 
     def _write(self, tree: CodeTree, node: int, at: int) -> None:
         """The splits below a node of a tree, in heap order."""

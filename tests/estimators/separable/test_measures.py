@@ -9,6 +9,7 @@ from softsurv import (
     OptimalClassificationTree,
 )
 from softsurv.errors import InvalidParameterError
+from softsurv.exact.whole_trees.measures import Oracle
 from softsurv.results import Status
 
 SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}
@@ -67,3 +68,22 @@ def test_stopped_fit_warns_and_bounds(data):
         tree = OptimalClassificationTree("f1", 3, time_limit=0.0).fit(X, y)
     assert tree.status_ == Status.TIME_LIMIT
     assert tree.lower_bound_ <= OptimalClassificationTree("f1", 3).fit(X, y).objective_ <= tree.objective_
+
+
+def test_a_tree_that_is_proven_when_time_ends_is_optimal(monkeypatch):
+    """The last of four bounds meets the tree: no other tree can be better, whatever the clock says."""
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 4, (80, 4))
+    y = (X[:, 0] + 0.7 * X[:, 1] + rng.normal(size=80) > 2.5).astype(int)
+    whole, bounds, minimise = OptimalClassificationTree("mcc", max_depth=2).fit(X, y), [], Oracle.minimise
+
+    def late(self, w, upper):
+        least, found, status = minimise(self, w, upper)
+        bounds.append(least)
+        return least, found, Status.TIME_LIMIT if len(bounds) == 4 else status
+
+    monkeypatch.setattr(Oracle, "minimise", late)
+    tree = OptimalClassificationTree("mcc", max_depth=2).fit(X, y)  # a warning would be an error
+    assert len(bounds) == 4
+    assert (tree.status_, tree.gap_) == (Status.OPTIMAL, 0.0)
+    assert tree.objective_ == pytest.approx(whole.objective_)

@@ -79,7 +79,8 @@ def test_a_tree_that_is_not_proven_warns_with_a_remedy(status):
     if status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL, Status.CONTINUED):
         warn_unless_proven(report)  # a warning would be an error
         return
-    words, remedy = f"ended at its {str(status).replace('_', ' ')}", "; raise"
+    limit = "memory_limit" if status is Status.MEMORY_LIMIT else "time_limit"
+    words, remedy = f"ended at its {str(status).replace('_', ' ')}", f"; raise {limit}, or lower"
     if status is Status.INTERRUPTED:
         words, remedy = "was interrupted", "$"
     with pytest.warns(ConvergenceWarning, match=f"{words} with objective 2 and lower bound 1.5{remedy}"):

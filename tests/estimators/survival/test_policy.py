@@ -96,3 +96,28 @@ def test_wrong_arguments_are_met_by_a_remedy(trial):
         OptimalCapacityPolicyTree({0: 0.5, 1: 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.warns(DataWarning, match="propensity below"):
         fit(frame, (event, time), treatment=treatment, propensity=[0.001, 0.999])
+
+
+def test_the_score_is_the_estimated_time_of_the_policy(trial, true_means):
+    frame, time, event, treatment, _, _ = trial(1500, 3)
+    half, rest = np.arange(1500) < 750, np.arange(1500) >= 750
+    tree = OptimalSurvivalPolicyTree(HORIZON, max_depth=1, complexity=0.01)
+    weight = np.random.default_rng(1).choice([0.0, 1.0, 2.0], 750)
+    told = {"treatment": treatment[half], "propensity": [0.5, 0.5], "sample_weight": weight}
+    tree.fit(frame[half], (event[half], time[half]), **told)
+    value = 0.01 * tree.tree_.n_leaves - tree.objective_
+    assert tree.score(frame[half], (event[half], time[half]), **told) == pytest.approx(value)
+    held_out = tree.score(frame[rest], (event[rest], time[rest]), treatment=treatment[rest], propensity=[0.5, 0.5])
+    truth = true_means(frame[rest].to_numpy())[np.arange(750), tree.predict(frame[rest])].mean()
+    assert held_out == pytest.approx(truth, abs=0.1)  # two standard errors
+
+
+def test_a_score_needs_the_treatments_of_training(trial):
+    frame, time, event, treatment, _, _ = trial(300, 2)
+    tree = OptimalSurvivalPolicyTree(HORIZON, max_depth=1).fit(frame, (event, time), treatment=treatment)
+    with pytest.raises(InvalidParameterError, match=r"treatment must say .* enable_metadata_routing is set"):
+        tree.score(frame, (event, time))
+    with pytest.raises(InvalidSurvivalDataError, match=r"take the values of training, \[0, 1\], got \[1, 2\]"):
+        tree.score(frame, (event, time), treatment=treatment + 1)
+    with pytest.raises(InvalidParameterError, match="horizon must be the time"):
+        tree.set_params(horizon=None).score(frame, (event, time), treatment=treatment)

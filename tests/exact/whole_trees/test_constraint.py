@@ -1,5 +1,7 @@
 """The best tree under a constraint against all trees, and where it ends early."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from oracles.enumeration import all_points
 from oracles.two_classes import coded, few, tiny
 
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
+from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -82,3 +85,31 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     assert time.process_time() - begin < 10
     assert state.bound <= state.value
     np.testing.assert_allclose(search.value(state.tree), state.v)
+
+
+def test_a_tree_that_is_proven_when_time_ends_is_optimal(monkeypatch):
+    """The bound of the last listing meets the best tree: no other tree can be better, whatever the clock says."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 4, (80, 4))
+    y = (X[:, 0] + 0.7 * X[:, 1] + rng.normal(size=80) > 2.5).astype(int)
+    given = X.astype(np.int32), np.full(4, 4), np.zeros(4, bool), y, (X[:, 2] > 1).astype(int)
+    asked = []
+
+    def best():
+        return constrained_optimum(fair_search(*given, "demographic_parity", 0.1, 2), StopSignal(), unit=1.0)
+
+    def late(ask):
+        def answer(*args, **how):
+            asked.append(0)
+            found = ask(*args, **how)
+            return replace(found, status=Status.TIME_LIMIT) if len(asked) == 6 else found
+
+        return answer
+
+    whole = best()
+    for name in ("best", "points"):
+        monkeypatch.setattr(VectorSearch, name, late(getattr(VectorSearch, name)))
+    state = best()
+    assert len(asked) == 6
+    assert (state.status, state.bound) == (Status.OPTIMAL, state.value)
+    assert state.value == whole.value

@@ -109,3 +109,13 @@ def test_it_ends_with_its_work_or_the_time():
     no_time = len(list(LocalSearch(search, MATTHEWS, 16, StopSignal(0.0)).first_trees(directions)))
     assert everything > few_trees >= 1
     assert no_time == 1
+
+
+@pytest.mark.parametrize(("depth", "seconds", "searches"), [(2, None, 2), (3, None, 4), (4, None, 6), (2, 0.0, 1)])
+def test_it_searches_no_more_than_its_trees_need(monkeypatch, depth, seconds, searches):
+    """Below the horizon there is nothing to grow; and each search after the time limit would have its time of grace."""
+    search, asked = many_codes(0, depth), []
+    best = VectorSearch.best
+    monkeypatch.setattr(VectorSearch, "best", lambda *args, **how: asked.append(0) or best(*args, **how))
+    list(LocalSearch(search, MATTHEWS, 1 << depth, StopSignal(seconds)).first_trees([np.ones(2), np.array([1.0, 2.0])]))
+    assert len(asked) == searches
