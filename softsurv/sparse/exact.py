@@ -23,7 +23,7 @@ from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
 from softsurv.soft.selection import USUAL_RIDGE
 from softsurv.soft.starts import SHARPNESS, counted_events
-from softsurv.sparse.causes import Problems, fit_causes, second_orders
+from softsurv.sparse.causes import Models, Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.folds import in_their_mean
@@ -40,8 +40,7 @@ TABLE_COPIES = 6.5
 """Copies of the features in memory when the search begins: given, in order, encoded, shrunk, as designs of leaves."""
 
 FINISHING = 2.0, 0.4
-"""Time kept for fitting and describing the leaves: this multiple of the time before the search, at most this share of
-the time limit."""
+"""Time kept for fitting the leaves: this multiple of the time before the search, at most this share of the limit."""
 
 DESCRIBING = 4.0, 0.25
 """Time kept for describing the leaves: this multiple of the time of reading, at most this share of the time limit. With
@@ -143,9 +142,11 @@ def fit_exact(
     split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in shrunk(data, scale).by_cause())
     fits = None if budget is None else budget.leaving(*DESCRIBING)
-    rules, report, complexity = _searched(data, split, problems, settings, stop, fits)
+    searching = stop.leaving(*DESCRIBING)
+    rules, report, complexity, common = _searched(data, split, problems, settings, searching, fits)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
-    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=fits)
+    start = tuple(torch.cat([one, one.new_zeros(1, len(rules) + 1, one.shape[-1])], 1) for one in common)
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, start, budget=fits)
     if budget is not None and fits is not None and fits.exhausted:
         budget.end_unless(math.inf)  # the whole fit reports the limit that ended its leaves
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -185,7 +186,7 @@ def exact_start(
     problems = tuple(make_problem(part, family) for part in shrunk(data, level_scale(columns)).by_cause())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)  # nobody asked for a limit here
-        rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop, counts)
+        rules, *_ = _searched(data, split, problems, replace(START, depth=depth), stop, stop, counts)
     rules = (*rules, *(None,) * (2**depth - 1 - len(rules)))
     return sharpened(torch.as_tensor(routing_of(rules, split, columns)), SHARPNESS).numpy()
 
@@ -198,8 +199,9 @@ def _searched(
     stop: StopSignal,
     budget: StopSignal | None,
     counts: FloatArray | None = None,
-) -> tuple[Rules, FitReport, float]:
-    """The rules of the best tree of corrections to one regression, how far it is proven, and the cost of a leaf."""
+) -> tuple[Rules, FitReport, float, Models]:
+    """The rules of the best tree of corrections to one regression, how far it is proven, the cost of a leaf, and that
+    regression (1, 1, Q + K) for each cause."""
     s = settings
     weight = np.ones(data.n) if data.weight is None else in_their_mean(data.weight.double().cpu().numpy())
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
@@ -213,7 +215,8 @@ def _searched(
     bins = bins_of(start, most=None)
     complexity = bic(bins, size) if s.complexity is None else s.complexity
     room = Room(s.memory_limit).less(TABLE_COPIES * data.x.numel() * data.x.element_size())
-    return *search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room), complexity
+    found = search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room)
+    return *found, complexity, tuple(model[:, :1] for model in common)
 
 
 def search_rules(
