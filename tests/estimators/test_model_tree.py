@@ -217,6 +217,20 @@ def test_leaves_that_are_not_fitted_are_the_one_regression(rows, monkeypatch):
     np.testing.assert_allclose(cut.predict_median(X), one.predict_median(X), rtol=1e-4)
 
 
+def test_the_penalty_of_slopes_knows_how_many_columns_there_are():
+    """With 0.3 for a thousand of them every row was fitted, and held-out curves were worse than one for all rows."""
+    rng = np.random.default_rng(0)
+    genes, n = rng.normal(size=(160, 1000)), 160
+    y = Surv.from_arrays(rng.random(n) < 0.8, rng.exponential(np.exp(0.3 * genes[:, 0])) + 0.01)
+    train, test = slice(0, 100), slice(100, n)
+    tree = OptimalModelTree(max_depth=1).fit(genes[train], y[train])
+    flat = OptimalModelTree(max_depth=0, l2=1e9).fit(genes[train], y[train])
+    assert tree.candidate_.ridge > 20
+    scores = [one.evaluate(genes[test], y[test])["ibs"] for one in (tree, flat)]
+    assert scores[0] < scores[1] + 0.02
+    assert OptimalModelTree(max_depth=0, l2=0.3).fit(genes[train], y[train]).candidate_.ridge == 0.3
+
+
 def test_a_finished_search_does_not_hide_a_regression_that_was_cut_off(rows):
     """The search for corrections to it was proven optimal, and nothing was said."""
     X, y, _ = rows
