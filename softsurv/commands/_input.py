@@ -236,13 +236,13 @@ def _counters(features: pd.DataFrame) -> list[str]:
 def _warn_of_columns(X: pd.DataFrame, counters: Sequence[str]) -> None:
     """Say which columns are left out: those that count the rows, and those of one value."""
     for name in counters:
-        _note(f"column {name!r} is left out: it counts the rows; to keep it, put the rows in another order")
+        note(f"column {name!r} is left out: it counts the rows; to keep it, put the rows in another order")
     for name in X.columns:
         if X[name].nunique() == 1:
-            _note(f"column {name!r} is left out: it holds {_text(X[name].dropna().iloc[0])} in every row")
+            note(f"column {name!r} is left out: it holds {_text(X[name].dropna().iloc[0])} in every row")
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
     warn(text, DataWarning)
 
 

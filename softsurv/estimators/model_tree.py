@@ -65,8 +65,9 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     slopes : {"shared", "own"}
         Whether the regressions of the leaves share their slopes. Own slopes are fitted when the tree is found; the
         search knows corrections of level and shape alone.
-    l2 : float
-        Penalty of the slopes that the leaves have in common.
+    l2 : float, optional
+        Penalty of the slopes that the leaves have in common. None: 0.3; where encoded columns outnumber rows as much
+        more as it takes for the predictor to vary as it does with a few columns.
     shrinkage : float
         Penalty of each leaf's own level and shape, above 0: a larger one makes the leaves more alike.
     slope_shrinkage : float
@@ -120,7 +121,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     complexity: float | str = "bic"
     thresholds: int = 10
     slopes: str = "shared"
-    l2: float = 0.3
+    l2: float | None = None
     shrinkage: float = 4.0
     slope_shrinkage: float = 10.0
     time_limit: float | None = 60.0
@@ -210,7 +211,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             made = fit_exact(data, encoded_columns(encoder, list(encoded)), family, settings, signal, budget)
         tree = made.trees[0]
         candidate = Candidate(
-            family.name, tree.depth, self.l2, self.shrinkage, 0.0, len(tree.used_leaves), 1, self._own
+            family.name, tree.depth, made.ridge, self.shrinkage, 0.0, len(tree.used_leaves), 1, self._own
         )
         details = {SEARCH: made.search.to_dict(), "reason": self._reason(made)}
         report = FitReport(budget.status or Status.CONVERGED, made.objective, seconds=budget.seconds, details=details)
@@ -256,8 +257,10 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             whole("max_leaves", self.max_leaves, 1)
         whole("thresholds", self.thresholds, 1)
         one_of("slopes", self.slopes, ("shared", "own"))
-        for name in ("min_events_leaf", "l2", "shrinkage", "slope_shrinkage"):
+        for name in ("min_events_leaf", "shrinkage", "slope_shrinkage"):
             number(name, getattr(self, name), 0.0)
+        if self.l2 is not None:
+            number("l2", self.l2, 0.0)
         if self.shrinkage == 0:
             raise InvalidParameterError("shrinkage must be > 0, got 0; a small one, such as 0.1, hardly shrinks")
         if self.complexity != "bic":

@@ -105,7 +105,7 @@ class _Graph:
         import onnx
 
         self.onnx = onnx
-        self.view, self.tree, self.times = view, tree, times
+        self.view, self.tree, self.times, self.fills = view, tree, times, fills_of(view)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.counter, self.own = 0, "_"
@@ -129,7 +129,7 @@ class _Graph:
     def model(self) -> Any:
         """The whole graph."""
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
-        x = self.apply("Concat", *(self._column(column) for column in self.view.columns), axis=1)
+        x = self._encoded()
         outputs = []
         if self.tree.tree_.depth:
             outputs.append(helper.make_tensor_value_info("routing_probability", kinds.DOUBLE, ["n", None]))
@@ -157,27 +157,49 @@ class _Graph:
         # a reader of an older runtime needs no newer file format than the opset asks for
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 
-    def _column(self, column: OutputColumn) -> str:
-        """An encoded feature (n, 1) from its raw input."""
-        fill = fills_of(self.view).get(column.source)
-        to_double = self.onnx.TensorProto.DOUBLE
-        if self.view.is_category(column.source):
-            missing = self.apply("Equal", column.source, self.constant([""], object))
-            if column.kind == "missing":
-                return self.apply("Cast", missing, to=to_double)
+    def _encoded(self) -> str:
+        """The encoded features (n, P) from the raw inputs.
+
+        Numbers are one table: a runtime takes minutes to open a graph with nodes for each of thousands of columns.
+        """
+        columns = self.view.columns
+        number = [not self.view.is_category(column.source) for column in columns]
+        parts = self._numbers([column for column, own in zip(columns, number, strict=True) if own])
+        parts += [self._of_category(column) for column, own in zip(columns, number, strict=True) if not own]
+        # numbers come first, then whether they are missing, then categories
+        places = sorted(range(len(columns)), key=lambda k: (not number[k], number[k] and columns[k].kind == "missing"))
+        table = self.apply("Concat", *parts, axis=1)
+        return self.apply("Gather", table, self.constant(np.argsort(places), np.int64), axis=1)
+
+    def _numbers(self, columns: list[OutputColumn]) -> list[str]:
+        """Tables of the encoded numbers, and of whether they are missing; empty ones are left out."""
+        if not columns:
+            return []
+        sources = list(dict.fromkeys(column.source for column in columns))
+        raw = self.apply("Concat", *sources, axis=1)
+        gone, fills = self.apply("IsNaN", raw), [self.fills.get(source) for source in sources]
+        fill = self.constant([np.nan if value is None else float(value) for value in fills])
+        filled, parts, place = self.apply("Where", gone, fill, raw), [], {name: k for k, name in enumerate(sources)}
+        values = [column for column in columns if column.kind != "missing"]
+        if values:
+            own = self.apply("Gather", filled, self.constant([place[c.source] for c in values], np.int64), axis=1)
+            shifted = self.apply("Sub", own, self.constant([column.offset for column in values]))
+            parts.append(self.apply("Div", shifted, self.constant([column.scale for column in values])))
+        asked = [place[column.source] for column in columns if column.kind == "missing"]
+        if asked:
+            missing = self.apply("Gather", gone, self.constant(asked, np.int64), axis=1)
+            parts.append(self.apply("Cast", missing, to=self.onnx.TensorProto.DOUBLE))
+        return parts
+
+    def _of_category(self, column: OutputColumn) -> str:
+        """An encoded feature (n, 1) from its raw category."""
+        fill, answer = self.fills.get(column.source), self.apply("Equal", column.source, self.constant([""], object))
+        if column.kind != "missing":
             filled = column.source
             if fill is not None:
-                filled = self.apply("Where", missing, self.constant([fill], object), column.source)
-            same = self.apply("Equal", filled, self.constant([str(column.level)], object))
-            return self.apply("Cast", same, to=to_double)
-        missing = self.apply("IsNaN", column.source)
-        if column.kind == "missing":
-            return self.apply("Cast", missing, to=to_double)
-        value = column.source
-        if fill is not None:
-            value = self.apply("Where", missing, self.constant([float(fill)]), value)
-        shifted = self.apply("Sub", value, self.constant([column.offset]))
-        return self.apply("Div", shifted, self.constant([column.scale]))
+                filled = self.apply("Where", answer, self.constant([fill], object), column.source)
+            answer = self.apply("Equal", filled, self.constant([str(column.level)], object))
+        return self.apply("Cast", answer, to=self.onnx.TensorProto.DOUBLE)
 
     def _linear(self, x: str, coefficients: np.ndarray) -> str:
         """x (n, P) times rows of intercept and weights (R, P + 1): (n, R)."""

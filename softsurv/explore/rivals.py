@@ -102,6 +102,9 @@ causes, weights, late entry and subjects with several rows."""
 OF_HISTORIES = {"cox": "cause_specific_cox", "kaplan_meier": "aalen_johansen"}
 """What a name stands for where rows hold more than a time and an event."""
 
+WITHOUT_PENALTY = ("cox", "cause_specific_cox")
+"""Regressions that have no solution where features outnumber rows."""
+
 HISTORIES = ("cause", "subject", "entry", "weight")
 """Fields that make rows such a history."""
 
@@ -112,6 +115,12 @@ def made(model: Any, data: SurvivalData) -> Any:
         return model
     if model not in NAMED:
         raise InvalidParameterError(f"models must be estimators, or names out of {', '.join(NAMED)}; got {model!r}")
+    if model in WITHOUT_PENALTY and data.X.shape[1] > data.n:
+        raise InvalidParameterError(
+            f"{model} cannot be fitted to more features than rows, got {data.X.shape[1]} features and {data.n} rows; "
+            "leave it out, or give a model with a penalty, such as scikit-survival's "
+            "CoxnetSurvivalAnalysis(fit_baseline_model=True)"
+        )
     more = any(getattr(data, name) is not None for name in HISTORIES)
     return NAMED[OF_HISTORIES.get(model, model) if more else model]()
 

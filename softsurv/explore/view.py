@@ -6,6 +6,7 @@ Pictures, words and pages are written against this one form; what sets a kind of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,11 @@ class TreeView:
 
     def levels(self, source: str) -> tuple[str, ...]:
         """Levels of a raw category in training; empty where none are known."""
-        return next((s.levels for s in self.sources if s.name == source and s.levels is not None), ())
+        return self._levels.get(source, ())
+
+    @cached_property
+    def _levels(self) -> dict[str, tuple[str, ...]]:
+        return {source.name: source.levels for source in self.sources if source.levels is not None}
 
     def encode(self, X: Any) -> FloatArray:
         """Encoded features (n, P) of a raw table."""

@@ -36,8 +36,17 @@ def fit_logistic(
     tolerance: float = TOLERANCE,
     groups: Groups | None = None,  # of the trees, equally many in each by default
 ) -> Tensor:  # (M, S, Q)
-    """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
+    """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node.
+
+    With more columns than rows the penalty keeps the slopes in the span of the rows, and they are sought there: a step
+    takes the square of the columns times the rows.
+    """
     groups = Groups.equal(len(mass), len(design)) if groups is None else groups
+    if design.shape[-1] > design.shape[1] + 1:
+        basis, triangle = torch.linalg.qr(design[..., 1:].double().mT)  # (G, P, N), (G, N, N)
+        few = torch.cat([design[..., :1], triangle.mT.to(design)], -1)
+        found = fit_logistic(few, mass, labels, ridge, budget, None, tolerance, groups)
+        return torch.cat([found[..., :1], groups.product(found[..., 1:], basis.mT.to(design))], -1)
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     if is_compiled(design, mass):
         return _fit_compiled(groups.even(design), mass, labels, penalty, budget, tolerance)

@@ -228,7 +228,8 @@ def classify(
 
     With ``weighs_wanted`` each row weighs by the side on which it is wanted, and the ridge is scikit-learn's default.
     """
-    design, gram = objective.problem.design, objective.problem.gram
+    design = objective.problem.design
+    gram = objective.problem.gram if design.shape[-1] <= design.shape[1] + 1 else None  # of all pairs of columns
     mass, wanted = _mass(rows, left, labels if weighs_wanted else left).to(design), labels.to(design)
     count = rows.sum(-1, keepdim=True).clamp(min=1).to(design)
     ridge = 1 / count if weighs_wanted else torch.full_like(count, CLASS_RIDGE)

@@ -21,14 +21,15 @@ from softsurv.exact.tree import CodeTree
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
-from softsurv.soft.selection import USUAL_RIDGE
+from softsurv.soft.selection import USUAL_RIDGE, scaled_ridge
 from softsurv.soft.starts import SHARPNESS, counted_events
-from softsurv.sparse.causes import Problems, fit_causes, second_orders
+from softsurv.sparse.causes import Models, Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.folds import in_their_mean
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
 from softsurv.sparse.on_host import on_host
+from softsurv.sparse.row_space import ridge_scale
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import Bins, StartProblem, bins_of, number_bins
 from softsurv.sparse.train import leaves_of, penalties_of
@@ -40,8 +41,7 @@ TABLE_COPIES = 6.5
 """Copies of the features in memory when the search begins: given, in order, encoded, shrunk, as designs of leaves."""
 
 FINISHING = 2.0, 0.4
-"""Time kept for fitting and describing the leaves: this multiple of the time before the search, at most this share of
-the time limit."""
+"""Time kept for fitting the leaves: this multiple of the time before the search, at most this share of the limit."""
 
 DESCRIBING = 4.0, 0.25
 """Time kept for describing the leaves: this multiple of the time of reading, at most this share of the time limit. With
@@ -62,8 +62,10 @@ class ExactSettings:
         What a leaf must gain in log-likelihood; None: by the numbers of events and cuts (`bic`).
     n_cuts : int
         Quantiles of each number.
-    ridge, shrinkage : float
-        Penalties of the common slopes, and of each leaf's own level and shape (> 0).
+    ridge : float or None
+        Penalty of the common slopes; None: the usual one, for as many columns as there are (`ridge_scale`).
+    shrinkage : float
+        Penalty of each leaf's own level and shape (> 0).
     slope_shrinkage : float or None
         Of each leaf's own slopes; None where the leaves share them.
     memory_limit : float
@@ -76,14 +78,14 @@ class ExactSettings:
     least_events: float
     complexity: float | None
     n_cuts: int
-    ridge: float
+    ridge: float | None
     shrinkage: float
     slope_shrinkage: float | None
     memory_limit: float
     n_jobs: int
 
 
-START = ExactSettings(0, None, 10.0, 0.0, 10, USUAL_RIDGE, 4.0, None, 1e9, 1)
+START = ExactSettings(0, None, 10.0, 0.0, 10, None, 4.0, None, 1e9, 1)
 """Settings for the start of a dense tree: its whole depth, and ten events or more in a leaf."""
 
 
@@ -106,6 +108,8 @@ class ExactModels:
         As in `SparseFit`.
     complexity : float
         What a leaf had to gain in log-likelihood.
+    ridge : float
+        Penalty of the common slopes.
     """
 
     trees: tuple[SoftTree, ...]
@@ -114,6 +118,7 @@ class ExactModels:
     objective: float
     covariances: tuple[FloatArray | None, ...]
     complexity: float
+    ridge: float
 
 
 def fit_exact(
@@ -140,12 +145,14 @@ def fit_exact(
         Limit of the fits.
     """
     s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
-    split = split_data(data.x.double().cpu().numpy(), columns)
-    problems = tuple(make_problem(part, family) for part in shrunk(data, scale).by_cause())
+    split, whole = split_data(data.x.double().cpu().numpy(), columns), shrunk(data, scale)
+    problems, ridge = tuple(make_problem(part, family) for part in whole.by_cause()), ridge_of(settings, whole)
     fits = None if budget is None else budget.leaving(*DESCRIBING)
-    rules, report, complexity = _searched(data, split, problems, settings, stop, fits)
-    leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
-    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=fits)
+    searching = stop.leaving(*DESCRIBING)
+    rules, report, complexity, common = _searched(data, split, problems, ridge, settings, searching, fits)
+    leaf, penalties = leaves_of([rules], split), penalties_of(n, ridge, s.shrinkage, s.slope_shrinkage)
+    start = tuple(torch.cat([one, one.new_zeros(1, len(rules) + 1, one.shape[-1])], 1) for one in common)
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, start, budget=fits)
     if budget is not None and fits is not None and fits.exhausted:
         budget.end_unless(math.inf)  # the whole fit reports the limit that ended its leaves
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -155,7 +162,7 @@ def fit_exact(
         )
         for problem, model in zip(problems, models, strict=True)
     )
-    return ExactModels(trees, rules, report, float(loss[0]), covariances, complexity)
+    return ExactModels(trees, rules, report, float(loss[0]), covariances, complexity, ridge)
 
 
 def exact_start(
@@ -181,29 +188,36 @@ def exact_start(
     counts : ndarray (C,), optional
         Factor of each cause, 1 by default.
     """
-    split = split_data(data.x.double().cpu().numpy(), columns)
-    problems = tuple(make_problem(part, family) for part in shrunk(data, level_scale(columns)).by_cause())
+    split, whole = split_data(data.x.double().cpu().numpy(), columns), shrunk(data, level_scale(columns))
+    problems, ridge = tuple(make_problem(part, family) for part in whole.by_cause()), ridge_of(START, whole)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)  # nobody asked for a limit here
-        rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop, counts)
+        rules, *_ = _searched(data, split, problems, ridge, replace(START, depth=depth), stop, stop, counts)
     rules = (*rules, *(None,) * (2**depth - 1 - len(rules)))
     return sharpened(torch.as_tensor(routing_of(rules, split, columns)), SHARPNESS).numpy()
+
+
+def ridge_of(settings: ExactSettings, data: SurvivalData) -> float:
+    """Penalty of the common slopes."""
+    return scaled_ridge(USUAL_RIDGE, ridge_scale(data)) if settings.ridge is None else settings.ridge
 
 
 def _searched(
     data: SurvivalData,
     split: SplitData,
     problems: Problems,
+    ridge: float,
     settings: ExactSettings,
     stop: StopSignal,
     budget: StopSignal | None,
     counts: FloatArray | None = None,
-) -> tuple[Rules, FitReport, float]:
-    """The rules of the best tree of corrections to one regression, how far it is proven, and the cost of a leaf."""
+) -> tuple[Rules, FitReport, float, Models]:
+    """The rules of the best tree of corrections to one regression, how far it is proven, the cost of a leaf, and that
+    regression (1, 1, Q + K) for each cause."""
     s = settings
     weight = np.ones(data.n) if data.weight is None else in_their_mean(data.weight.double().cpu().numpy())
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
-    penalties = penalties_of(np.array([float(data.n)]), s.ridge, 0.0, None)
+    penalties = penalties_of(np.array([float(data.n)]), ridge, 0.0, None)
     common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)
     table = on_host([second_orders(problems, common, counts)])[0][0] * weight[:, None]
     size = weight * counted_events(data, None if counts is None else counts.tolist()).failed
@@ -213,7 +227,8 @@ def _searched(
     bins = bins_of(start, most=None)
     complexity = bic(bins, size) if s.complexity is None else s.complexity
     room = Room(s.memory_limit).less(TABLE_COPIES * data.x.numel() * data.x.element_size())
-    return *search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room), complexity
+    found = search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room)
+    return *found, complexity, tuple(model[:, :1] for model in common)
 
 
 def search_rules(

@@ -17,6 +17,7 @@ from sksurv.util import Surv
 from softsurv import OptimalModelTree, SoftSurvivalTree, load_model, survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators import model_tree
+from softsurv.estimators.soft.tree import encoded_rows
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives import corrections
 from softsurv.results import Status
@@ -172,6 +173,62 @@ def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
     assert len(ends) == 2
     assert max(ends) < limit
     assert found.report_.status == Status.TIME_LIMIT
+
+
+def test_a_search_that_takes_all_its_time_leaves_some_for_the_leaves(rows, monkeypatch):
+    """Where reading took longer than one regression, what was kept for describing the leaves was all there was."""
+    X, y, _ = rows
+    ends, search, fit_causes = [], exact.search_rules, exact.fit_causes
+
+    def searched(*order):
+        ends.append(order[-2].deadline)
+        return search(*order)
+
+    def leaves(*order, budget):
+        ends.append(budget.deadline)
+        return fit_causes(*order, budget=budget)
+
+    def slowly(*order):
+        time.sleep(0.5)
+        return encoded_rows(*order)
+
+    monkeypatch.setattr(model_tree, "encoded_rows", slowly)
+    monkeypatch.setattr(exact, "search_rules", searched)
+    monkeypatch.setattr(exact, "fit_causes", leaves)
+    OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
+    assert ends[2] - ends[1] > 1.0
+
+
+def test_leaves_that_are_not_fitted_are_the_one_regression(rows, monkeypatch):
+    """They were one curve, of a time that no row lived."""
+    X, y, _ = rows
+    one = OptimalModelTree(max_depth=0).fit(X, y)
+    fit_causes = exact.fit_causes
+
+    def without_time(problems, leaf, n_leaves, *order, budget):
+        if n_leaves > 1:
+            budget.end_unless(np.inf)
+        return fit_causes(problems, leaf, n_leaves, *order, budget=budget)
+
+    monkeypatch.setattr(exact, "fit_causes", without_time)
+    with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit"):
+        cut = OptimalModelTree(max_depth=1, complexity=0.0, time_limit=1000.0).fit(X, y)
+    assert cut.apply(X).max() == 1
+    np.testing.assert_allclose(cut.predict_median(X), one.predict_median(X), rtol=1e-4)
+
+
+def test_the_penalty_of_slopes_knows_how_many_columns_there_are():
+    """With 0.3 for a thousand of them every row was fitted, and held-out curves were worse than one for all rows."""
+    rng = np.random.default_rng(0)
+    genes, n = rng.normal(size=(160, 1000)), 160
+    y = Surv.from_arrays(rng.random(n) < 0.8, rng.exponential(np.exp(0.3 * genes[:, 0])) + 0.01)
+    train, test = slice(0, 100), slice(100, n)
+    tree = OptimalModelTree(max_depth=1).fit(genes[train], y[train])
+    flat = OptimalModelTree(max_depth=0, l2=1e9).fit(genes[train], y[train])
+    assert tree.candidate_.ridge > 20
+    scores = [one.evaluate(genes[test], y[test])["ibs"] for one in (tree, flat)]
+    assert scores[0] < scores[1] + 0.02
+    assert OptimalModelTree(max_depth=0, l2=0.3).fit(genes[train], y[train]).candidate_.ridge == 0.3
 
 
 def test_a_finished_search_does_not_hide_a_regression_that_was_cut_off(rows):

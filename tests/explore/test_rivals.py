@@ -7,7 +7,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.svm import FastSurvivalSVM
 
-from softsurv import CauseSpecificCox, OptimalSurvivalTree, load_dataset
+from softsurv import CauseSpecificCox, OptimalSurvivalTree, compare, load_dataset
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -92,3 +92,11 @@ def test_what_other_libraries_cannot_be_given_is_named(parts):
     assert 0 < measured(CauseSpecificCox(), weighted, test)["ibs"] < 0.5
     with pytest.raises(InvalidParameterError, match="models of lifelines must be regressions, got KaplanMeierFitter"):
         measured(lifelines.KaplanMeierFitter(), train, test)
+
+
+@pytest.mark.parametrize("name", ["cox", "cause_specific_cox"])
+def test_regressions_without_a_penalty_are_refused_for_more_features_than_rows(name):
+    """They failed after a minute, and with them what was measured before."""
+    wide = survival_data(np.random.default_rng(0).normal(size=(30, 40)), time=np.arange(1.0, 31.0), event=np.ones(30))
+    with pytest.raises(InvalidParameterError, match=f"{name} cannot be fitted to .* got 40 features and 30 rows"):
+        compare([KaplanMeier(), name], wide)

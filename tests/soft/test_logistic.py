@@ -6,6 +6,7 @@ import torch
 from oracles.logistic_nodes import nodes
 from sklearn.linear_model import LogisticRegression
 
+from softsurv.soft import logistic
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.one_pass import operators_alone
 from softsurv.stopping import StopSignal
@@ -55,3 +56,24 @@ def test_regressions_of_nodes_look_at_the_clock():
     torch.testing.assert_close(
         fit_logistic(design, mass, labels, ridge, StopSignal(60.0)), fit_logistic(design, mass, labels, ridge)
     )
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_more_columns_than_rows_are_fitted_in_the_span_of_the_rows(groups, monkeypatch):
+    """A step went over all pairs of columns: with 2,000 of them the starts of a stack took ten seconds unasked."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(groups, 30, 400, generator=generator, dtype=torch.float64)
+    design = torch.cat([torch.ones(groups, 30, 1, dtype=torch.float64), x], -1)
+    mass = torch.rand(2, 2, 30, generator=generator, dtype=torch.float64) / 30
+    labels = (torch.rand(2, 2, 30, generator=generator) < 0.5).double()
+    ridge = torch.full((2, 2, 1), 5.0, dtype=torch.float64)
+    widths, compiled = [], logistic._fit_compiled
+    monkeypatch.setattr(
+        logistic, "_fit_compiled", lambda few, *order: widths.append(few.shape[-1]) or compiled(few, *order)
+    )
+    found = fit_logistic(design, mass, labels, ridge, tolerance=1e-10)
+    assert widths == [31]
+    own = design.repeat_interleave(2 // groups, 0)
+    slope = mass * (torch.sigmoid(found @ own.mT) - labels)
+    penalty = torch.cat([torch.zeros_like(ridge), ridge * found[..., 1:]], -1)
+    assert (slope @ own + penalty).abs().max() < 1e-8

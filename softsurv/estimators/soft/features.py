@@ -130,7 +130,8 @@ def reading_notes(
     columns = [] if encoder is None else encoder.columns_
     asked = {columns[k].source for rule in tree.rules if rule is not None for k in rule.columns} if columns else set()
     fills = {} if encoder is None else {source.name: source.fill for source in encoder.sources_}
-    used = asked if tree.rules else fills.keys() if tree.depth else set()  # a dense split asks for every column
+    parts = len(tree.used_leaves) > 1  # a dense split asks for every column
+    used = asked if tree.rules else fills.keys() if parts else set()
     imputed = [name for name in report.details.get("imputed", ()) if name in used]
     if imputed:
         notes.append(fills_text(fills, imputed))

@@ -130,8 +130,9 @@ def test_missing_values_are_told_of_columns_that_the_tree_asks(encoder):
     tree = tree_of([0.0] * 5, [0.0] * 6)
     tree.rules = (LinearRule((1,), (1.0,), 0.5),)  # arm = a
     assert notes(tree, encoder, imputed=["age", "arm"]) == ["Missing values: arm counts as b."]
-    tree.rules = ()
-    assert notes(tree, encoder, imputed=["age"]) == ["Missing values: age counts as 53.3333."]  # dense: all columns
+    dense = tree_of([0.0] * 5, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    assert notes(dense, encoder, imputed=["age"]) == ["Missing values: age counts as 53.3333."]  # dense: all columns
+    assert notes(tree_of([0.0] * 5, [9.0] + [0.0] * 5), encoder, imputed=["age"]) == []  # it sends all rows left
     assert notes(tree_of([0.0] * 5), encoder, imputed=["age"]) == []
 
 
