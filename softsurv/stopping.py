@@ -21,7 +21,7 @@ POLL_SECONDS = 0.05
 """Seconds between two looks at the time limit, Ctrl-C and the progress bar: a tenth of the promised 0.5 s."""
 
 GRACE_SECONDS = 0.25
-"""Seconds that an exact search may take after the time limit to find a first tree, or to read the best one."""
+"""Seconds after the time limit for a first tree of an exact search, to read its best one, or to fit a single leaf."""
 
 SHORTEST_WAIT = 0.001
 """Seconds that compiled work has to notice its flag before this looks again."""
@@ -63,6 +63,7 @@ class StopSignal:
         self.deadline = None if time_limit is None or time_limit == math.inf else self.started + time_limit
         self.hears_inner, self.outer = hears_inner, outer
         self._interrupted = self._ended = False
+        self._patience, self._heard = 0.0, math.inf
         self._open = 0
         self._previous: Any = None
         self._flags: list[NDArray[np.int64]] = []
@@ -94,8 +95,13 @@ class StopSignal:
     def ending_sooner(self, seconds: float) -> StopSignal:
         """The same signal with a deadline that is so much earlier, for work that is followed by other work."""
         part = StopSignal(outer=self)
-        part.started = self.started
-        part.deadline = None if self.deadline is None else self.deadline - seconds
+        part.started, part.deadline = self.started, None if self.deadline is None else self.deadline - seconds
+        return part
+
+    def with_grace(self) -> StopSignal:
+        """The same signal, ending `GRACE_SECONDS` after it or after now: for a fit without which there is no model."""
+        part = self.ending_sooner(min(self.left, 0.0) - GRACE_SECONDS)
+        part._patience = GRACE_SECONDS
         return part
 
     def leaving(self, times: float, most: float) -> StopSignal:
@@ -110,7 +116,10 @@ class StopSignal:
     @property
     def interrupted(self) -> bool:
         """Whether there was a Ctrl-C."""
-        return self._interrupted or (self.outer is not None and self.outer.interrupted)
+        if self._interrupted or self.outer is None or not self.outer.interrupted:
+            return self._interrupted
+        self._heard = min(self._heard, time.monotonic())
+        return time.monotonic() >= self._heard + self._patience
 
     @interrupted.setter
     def interrupted(self, value: bool) -> None:

@@ -158,6 +158,27 @@ def test_what_the_clock_is_over_already_shortens_the_grace(clock, late, share):
     assert StopSignal().grace == module.GRACE_SECONDS
 
 
+def test_a_fit_without_which_there_is_no_model_has_its_grace(clock):
+    signal = StopSignal(5.0)
+    early = signal.with_grace()
+    clock[0] += 60.0
+    late = signal.with_grace()
+    assert [one.status for one in (signal, early, late)] == [Status.TIME_LIMIT, Status.TIME_LIMIT, None]
+    clock[0] += 1.01 * module.GRACE_SECONDS
+    assert late.status is Status.TIME_LIMIT
+    assert StopSignal().with_grace().left == np.inf
+
+
+def test_the_grace_after_a_ctrl_c_begins_when_it_is_noticed(clock):
+    signal = StopSignal()
+    sure = signal.with_grace()
+    signal.interrupted = True
+    clock[0] += 60.0
+    assert sure.status is None
+    clock[0] += 1.01 * module.GRACE_SECONDS
+    assert sure.status is Status.INTERRUPTED
+
+
 def test_work_inside_work_takes_the_same_thread_and_both_flags():
     outer, inner, signal = np.zeros(1, np.int64), np.zeros(1, np.int64), StopSignal(0.05)
     here = []

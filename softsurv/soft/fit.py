@@ -15,9 +15,9 @@ from softsurv.results import FitReport, Status
 from softsurv.soft.causes import make_problem_of_causes
 from softsurv.soft.ended import form_of
 from softsurv.soft.fairness import fairness_of
-from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
+from softsurv.soft.fit_stack import Stack, fit_anchors, fit_stack, make_stack
 from softsurv.soft.group_lasso import GroupLasso
-from softsurv.soft.nodec import Progress
+from softsurv.soft.nodec import Progress, Trained
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
@@ -38,7 +38,8 @@ class FittedStarts:
         Training objectives; infinite for a tree that there was no time to train: it is as training would begin.
     report : FitReport
         Of the best tree. ``details`` holds the objective of every start, whether the single-leaf fit converged, and
-        ``objective_by``: how the objective went over the rows, :func:`form_of`.
+        ``objective_by``: how the objective went over the rows, :func:`form_of`. ``leaves_alike`` is there where
+        training was cut off so early that the single leaf fits better: it is in all leaves of the tree then.
     causes : tuple of tuple of SoftTree
         Where events have causes: for each start one tree per cause. These differ in their leaves alone, and those of
         the first cause are ``trees``.
@@ -106,7 +107,9 @@ def fit_starts(
     # one copy for each start: rounding depends on the size of a stack, and fits that stop early multiply it
     copies, n_copies = problem.repeat(len(starts)), n.expand(len(starts))
     fairness = fairness_of(data, copies, recipe.fairness)
-    anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=budget, fairness=fairness)
+    sure = None if budget is None else budget.with_grace()  # what leaves begin at and shrink to, and the last resort
+    anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=sure, fairness=fairness)
+    anchored = bool(anchor.converged.all()) and not (sure is not None and sure.exhausted)
     seeds, proposing = [recipe.seed + k for k in range(len(starts))], counted_events(data, recipe.counts)
     routing = start_routing(starts, proposing, depth, seeds, machine.start_seconds())
     stack = make_stack(
@@ -115,6 +118,9 @@ def fit_starts(
     if recipe.training.leaf_start == "spline" and depth:
         stack = replace(stack, leaves=begin_spline_leaves(data, problem, depth, seeds, stack.leaves))
     trained = fit_stack(stack, recipe.training, machine, progress)
+    late, alike = budget is not None and budget.exhausted, {}
+    if late and (single := single_leaf_if_better(anchor.point[0][0], stack, trained)) is not None:
+        trained, alike = single, {"leaves_alike": True}
     best = int(trained.objective.argmin())
     ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
     report = FitReport(
@@ -124,9 +130,10 @@ def fit_starts(
         trace=tuple(float(losses[best]) for losses in trained.trace),
         details={
             "objectives": [value for value in trained.objective.tolist() if math.isfinite(value)],
-            "single_leaf_converged": bool(anchor.converged.all()),
+            "single_leaf_converged": anchored,
             "objective_by": form_of(stack, recipe.training),
-        },
+        }
+        | alike,
     )
     found = tuple(
         trees_of_causes(problem, recipe, routing, leaves, Design(problem.design[0]) if known else None)
@@ -134,6 +141,21 @@ def fit_starts(
     )
     firsts = tuple(trees[0] for trees in found)
     return FittedStarts(firsts, tuple(trained.objective.tolist()), report, found if problem.others else ())
+
+
+def single_leaf_if_better(anchor: Tensor, stack: Stack, trained: Trained) -> Trained | None:
+    """The trees with the single leaf (1, 1, Q + K) in all leaves of the best one, where that fits better; else None.
+
+    For training that was cut off: leaves begin at random, or not near their minimum.
+    """
+    best = trained.objective.argmin()[None]
+    alike = anchor.expand(1, *stack.leaves.shape[1:])
+    value = stack.objective.take(best.cpu()).value(trained.routing[best], alike)
+    if not bool(value < trained.objective[best]):
+        return None
+    leaves, objective = trained.leaves.clone(), trained.objective.clone()
+    leaves[best], objective[best] = alike, value
+    return replace(trained, leaves=leaves, objective=objective)
 
 
 def trees_of_causes(

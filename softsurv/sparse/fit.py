@@ -70,6 +70,8 @@ class SparseFit:
         Penalties of the leaves of each cause.
     n_compared : int
         Rows on which the settings were compared.
+    unfitted : bool
+        Whether the time for a single leaf was over before it was fitted to its end.
     """
 
     trees: tuple[SoftTree, ...]
@@ -84,6 +86,7 @@ class SparseFit:
     lost: LostLikelihood | None = None
     settings: tuple[LeafSetting, ...] = ()
     n_compared: int = 0
+    unfitted: bool = False
 
     @property
     def candidate(self) -> Candidate:
@@ -210,7 +213,9 @@ def fit_rules(
             break
         left.remove(best)  # all its splits were taken out: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
-    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=fits)
+    last = fits if rules or fits is None else fits.with_grace()  # a tree's leaves have been fitted before
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=last)
+    unfitted = not rules and last is not None and last.exhausted
     stopped = stopped or (None if fits is None else fits.status)
     problems, models = space.in_columns(problems, models)
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -223,7 +228,7 @@ def fit_rules(
     lost = lost_likelihood(data, problems[0], trees[0], leaf, penalties[0], machine) if alone else None
     return SparseFit(
         trees, rules, best, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings),
-        some.n,
+        some.n, unfitted,
     )  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def rule_tree(order: Order) -> Made:
     if report.status != Status.CONVERGED:
         warn(
             f"{how_it_ended('the choice of a tree', report.status)} with {len(fitted.table())} "
-            "settings compared"
+            f"settings compared{UNFITTED if fitted.unfitted else ''}"
             + ("" if report.status is Status.INTERRUPTED else f"; raise time_limit{_what_to_give(parameters)}"),
             ConvergenceWarning,
         )
@@ -174,7 +174,7 @@ def dense_tree(order: Order) -> Made:
     trees, report = starts.best_of_causes, starts.report
     what = "the choice of a tree" if cut_off else "the training of the tree"
     report = replace(report, status=cut_off or report.status, details=report.details | compared)
-    warn_of_what_was_cut_off(report.status, what)
+    warn_of_what_was_cut_off(report.status, what, _what_was_reached(report))
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     known = not (recipe.fairness or recipe.l1)
     covariances = tuple(
@@ -221,11 +221,27 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None, 
     return parameters.recipe(candidate, grid, routing, causes), tried, cut_off, compared
 
 
-def warn_of_what_was_cut_off(status: Status, what: str) -> None:
+NOT_BEST = ", so the tree may not be the best of its kind"
+"""What follows where work on a tree was cut off."""
+
+UNFITTED = " before a single leaf was fitted to its end, so predictions may be far off"
+"""What follows where not even that was reached."""
+
+
+def warn_of_what_was_cut_off(status: Status, what: str, reached: str = NOT_BEST) -> None:
     """Warn of work that a time limit or a Ctrl-C ended."""
     if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
         advice = "; raise time_limit" if status is Status.TIME_LIMIT else ""
-        warn(f"{how_it_ended(what, status)}, so the tree may not be the best of its kind{advice}", ConvergenceWarning)
+        warn(f"{how_it_ended(what, status)}{reached}{advice}", ConvergenceWarning)
+
+
+def _what_was_reached(report: FitReport) -> str:
+    """What follows where work on a dense tree was cut off."""
+    if not report.details["single_leaf_converged"]:
+        return UNFITTED
+    if "leaves_alike" in report.details:
+        return " before its leaves were trained, so all of them predict what a single leaf does"
+    return NOT_BEST
 
 
 def warn_of_the_last_sweep(report: FitReport) -> None:

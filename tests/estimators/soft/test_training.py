@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import softsurv.estimators.soft.tree as soft_module
 from softsurv import SoftSurvivalTree
+from softsurv import stopping as stopping_module
 from softsurv.data.datasets import load_dataset
 from softsurv.hazards import get_family
 from softsurv.results import Status
@@ -131,10 +132,38 @@ def test_a_family_of_ones_own_settings(rows):
 
 
 def test_a_time_limit_keeps_the_best_so_far(rows):
-    with pytest.warns(ConvergenceWarning, match="^the training of the tree ended at its time limit, .*; raise time_li"):
+    with pytest.warns(ConvergenceWarning, match="^the training of the tree ended at its time limit .*; raise time_li"):
         tree = SoftSurvivalTree(depth=3, solver="nodec", **FIXED, time_limit=0.0).fit(*rows)
     assert tree.report_.status == Status.TIME_LIMIT
     assert np.isfinite(tree.predict_survival_function(rows[0], TIMES)).all()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_terms": None},
+        {"max_terms": None, "depth": 2},
+        {"solver": "nodec", "depth": 2},
+        {"max_terms": None, "depth": 2, "l2": 0.3, "shrinkage": 1.0, "routing_l2": 0.1},
+        {"leaf": "loglogistic"},
+        {"leaf": "loglogistic", "depth": 0, "max_terms": 1},
+    ],
+)
+def test_no_time_at_all_still_gives_a_fitted_leaf(rows, given):
+    """It was the first guess of the fit: medians half as long, under a warning that the tree may not be the best."""
+    leaf = SoftSurvivalTree(depth=0, l2=0.3, leaf="loglogistic", device="cpu").fit(*rows)
+    with pytest.warns(ConvergenceWarning, match="time limit") as told:
+        cut = SoftSurvivalTree(**given, device="cpu", time_limit=0.0).fit(*rows)
+    assert not [one for one in told if "before a single leaf was fitted" in str(one.message)]
+    assert_allclose(cut.predict_median(rows[0]), leaf.predict_median(rows[0]), rtol=1e-3)
+    assert cut.report_.details.get("leaves_alike", False) is (given.get("depth") == 2)
+
+
+@pytest.mark.parametrize("given", [{"max_terms": None}, {"leaf": "loglogistic"}])
+def test_a_leaf_that_there_was_no_time_to_fit_is_told(rows, given, monkeypatch):
+    monkeypatch.setattr(stopping_module, "GRACE_SECONDS", 0.0)
+    with pytest.warns(ConvergenceWarning, match="a single leaf was fitted to its end, so predictions may be far"):
+        SoftSurvivalTree(**given, device="cpu", time_limit=0.0).fit(*rows)
 
 
 def test_a_time_limit_holds_for_the_choice_too(rows):
@@ -155,6 +184,21 @@ def test_a_time_limit_holds_for_the_choice_too(rows):
 def test_a_choice_that_ends_early_asks_for_what_is_not_given(rows, given, advice):
     with pytest.warns(ConvergenceWarning, match=f"settings compared; raise time_limit{advice}"):
         SoftSurvivalTree(device="cpu", time_limit=0.0, max_terms=1, **given).fit(*rows)
+
+
+def test_ctrl_c_while_settings_are_compared_gives_a_fitted_leaf(rows):
+    class Interrupted(StopSignal):
+        """There was a Ctrl-C before the first look at it."""
+
+        interrupted = True
+
+    leaf = SoftSurvivalTree(depth=0, l2=0.3, leaf="loglogistic", device="cpu").fit(*rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(soft_module, "StopSignal", Interrupted)
+        with pytest.warns(ConvergenceWarning, match="the choice of a tree was interrupted, so the tree may not be"):
+            cut = SoftSurvivalTree(max_terms=None, device="cpu").fit(*rows)
+    assert cut.report_.status == Status.INTERRUPTED
+    assert_allclose(cut.predict_median(rows[0]), leaf.predict_median(rows[0]), rtol=1e-6)
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
