@@ -97,7 +97,12 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--sampler", default="tpe", help="tpe (default) or random")
     group.add_argument("--pruner", default="none", help="none (default), median or hyperband; needs one measure")
-    group.add_argument("--time-limit", metavar="SECONDS", type=float, help="begin no further trial then")
+    group.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        help="begin no further trial then; the running one and the last fit come to their end",
+    )
     group.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
     group.add_argument("--no-progress", action="store_true", help="show no progress line")
 

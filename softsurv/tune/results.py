@@ -29,6 +29,8 @@ class StudyResult:
         Fitted on all rows with these arguments; None while other workers are still running trials.
     default : dict or None
         For each measure, the folds' values of the estimator with its default arguments, on the same folds.
+    default_is_due : bool
+        Whether the time was up before the default arguments were measured.
     """
 
     study: optuna.Study
@@ -36,6 +38,7 @@ class StudyResult:
     parameters: dict[str, Any]
     model: Any = None
     default: dict[str, list[float | None]] | None = None
+    default_is_due: bool = False
 
     @property
     def best(self) -> FrozenTrial:
@@ -53,6 +56,8 @@ class StudyResult:
         values = ", ".join(f"{m} {v:.4f}" for m, v in zip(self.measures, self.best.values, strict=True))
         chosen = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters.items())
         words = f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
+        if self.default_is_due:
+            return f"{words}\ndefault arguments: not measured, the time was up; the same call again measures them"
         return words if self.default is None else f"{words}\n{self._against_default()}"
 
     def against_default(self) -> pd.DataFrame:
@@ -90,8 +95,11 @@ def best_trial(study: optuna.Study) -> FrozenTrial:
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if not complete:
         failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
-        reason = next((t.user_attrs["error"] for t in failed if "error" in t.user_attrs), "every trial was stopped")
-        raise SoftsurvError(f"the study has no completed trial ({reason}); allow more trials or change the space")
+        usual = "every trial was stopped" if study.get_trials(deepcopy=False) else "none was begun"
+        reason = next((t.user_attrs["error"] for t in failed if "error" in t.user_attrs), usual)
+        raise SoftsurvError(
+            f"the study has no completed trial ({reason}); allow more trials or time, or change the space"
+        )
     sign = 1.0 if study.directions[0].name == "MINIMIZE" else -1.0
     return min(study.best_trials, key=lambda t: (sign * t.values[0], t.number))
 

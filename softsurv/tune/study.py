@@ -25,7 +25,7 @@ from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import jobs, number
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
-from softsurv.stopping import many_fits
+from softsurv.stopping import StopSignal, many_fits
 from softsurv.tune.objective import StudyObjective
 from softsurv.tune.results import StudyResult, best_trial
 from softsurv.tune.samplers import make_pruner, make_sampler
@@ -108,7 +108,9 @@ def study(
     callbacks : sequence of callable
         Called with study and trial after each trial, in the worker that ran it.
     time_limit : float, optional
-        Seconds after which no further trial or batch is begun.
+        Seconds after which no further trial or batch is begun, nor a further fold of the default arguments. What is
+        running then and the last fit come to their end: a trial that was cut short would be measured as if it were
+        whole. Where fits are long, limit each of them too: ``space={"time_limit": 5.0}``.
     device : str
         "auto", "cpu", "cuda" or one such as "cuda:1". If there are several CUDA devices, the workers of ``n_jobs`` take
         them in turn.
@@ -119,7 +121,8 @@ def study(
     refit : bool
         Fit the best arguments on all rows, once no trial is running.
     compare_default : bool
-        If the best is refitted, also measure the estimator with its default arguments on the same folds.
+        If the best is refitted, also measure the estimator with its default arguments on the same folds. Where the time
+        was up, a further call does.
     record : mapping, optional
         Further entries for the record of the run beside the model, such as the columns of the outcome.
 
@@ -151,8 +154,9 @@ def study(
     make_sampler(sampler, seed)
     plan = StudyPlan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit, batch)
     study_ = _open(plan)
+    clock = StopSignal(time_limit)
     _run(plan, study_, n_jobs, sys.stderr.isatty() if progress is None else progress)
-    return _finish(plan, study_, refit, compare_default, record or {})
+    return _finish(plan, study_, refit, compare_default, record or {}, clock)
 
 
 def _read(data: Any, y: Any, columns: Mapping[str, Any]) -> SurvivalData:
@@ -222,7 +226,12 @@ def _run(plan: StudyPlan, study_: optuna.Study, n_jobs: int | None, progress: bo
 
 @many_fits()
 def _finish(
-    plan: StudyPlan, study_: optuna.Study, refit: bool, compare_default: bool, record: Mapping[str, Any]
+    plan: StudyPlan,
+    study_: optuna.Study,
+    refit: bool,
+    compare_default: bool,
+    record: Mapping[str, Any],
+    clock: StopSignal,
 ) -> StudyResult:
     """Choose, refit, compare with the default and write."""
     goal = plan.objective
@@ -235,18 +244,23 @@ def _finish(
         logger.warning("trials %s are still running elsewhere; their worker will refit", [t.number for t in running])
     elif refit:
         model = goal.model(parameters).fit(goal.data)
-    default = _of_default(goal, study_) if model is not None and compare_default else None
-    result = StudyResult(study_, goal.measures, parameters, model, default)
+    compared = model is not None and compare_default
+    default = _of_default(goal, study_, clock) if compared else None
+    result = StudyResult(study_, goal.measures, parameters, model, default, compared and default is None)
     if plan.output is not None:
         _write(plan, result, record)
     return result
 
 
-def _of_default(goal: StudyObjective, study_: optuna.Study) -> dict[str, list[float | None]]:
-    """Measures of the default arguments in each fold, kept with the study."""
+def _of_default(goal: StudyObjective, study_: optuna.Study, clock: StopSignal) -> dict[str, list[float | None]] | None:
+    """Measures of the default arguments in each fold, kept with the study; None where the time was up before."""
     known: dict[str, list[float | None]] | None = study_.user_attrs.get("default")
     if known is None:
-        folds = goal.cross_validate(goal.model({}))
+        folds: list[dict[str, Any]] = []
+        for part in [slice(None)] if clock.deadline is None else [slice(k, k + 1) for k in range(goal.n_folds)]:
+            if clock.exhausted:
+                return None
+            folds += goal.cross_validate(goal.model({}), part)
         known = {name: [fold.get(name) for fold in folds] for name in goal.measures}
         study_.set_user_attr("default", known)
     return known

@@ -13,7 +13,7 @@ import optuna
 import pytest
 import torch
 
-from softsurv import SoftSurvivalTree, load_model
+from softsurv import SoftSurvivalTree, load_model, stopping
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
 from softsurv.run_record import read_run
 from softsurv.soft.cross_validation import folds_of_content
@@ -80,6 +80,35 @@ def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_spa
     assert told["difference"] == pytest.approx(result.best.values[0] - told["default"])
     assert "default arguments on the same folds: harrell_c" in result.summary()
     assert quick(data, quick_space, **options).default == result.default
+
+
+def test_no_further_fold_of_the_default_is_begun_when_the_time_is_up(data, quick_space, tmp_path, monkeypatch):
+    """It took minutes beyond a limit of seconds."""
+    options, now, parts = {"n_trials": 1, "compare_default": True, "output": tmp_path}, [0.0], []
+    quick(data, quick_space, **(options | {"compare_default": False}))
+    whole = StudyObjective.cross_validate
+
+    def slow(goal, model, part=slice(None)):
+        parts.append(part)
+        now[0] += 60.0
+        return whole(goal, model, part)
+
+    monkeypatch.setattr(StudyObjective, "cross_validate", slow)
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping.time, "monotonic", lambda: now[0])
+        late = quick(data, quick_space, **options, time_limit=50.0)
+        assert (late.default, late.default_is_due, parts) == (None, True, [slice(0, 1)])
+        assert "not measured, the time was up; the same call again" in late.summary()
+        enough = quick(data, quick_space, **options, time_limit=130.0)
+    assert not enough.default_is_due
+    parts = folds_of_content(data, 2, 0)
+    default = [SoftSurvivalTree().fit(data.take(a)).evaluate(data.take(b)) for a, b in parts]
+    assert enough.default["harrell_c"] == pytest.approx([one["harrell_c"] for one in default])
+
+
+def test_a_study_without_time_says_what_to_give(data, quick_space):
+    with pytest.raises(SoftsurvError, match=r"no completed trial \(none was begun\); allow more trials or time"):
+        quick(data, quick_space, time_limit=0.0)
 
 
 def test_a_progress_line_is_shown_on_a_terminal(data, quick_space, monkeypatch, capsys):
