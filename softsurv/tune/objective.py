@@ -131,7 +131,7 @@ class StudyObjective:
         check_measures(self.measures, data, interest)
         self.interest = None if interest is None else data.cause_names[data.cause_code(interest) - 1]
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
-        self.space = default_space(estimator, self.measures, space) | dict(space or {})
+        self.space = default_space(estimator, self.measures, space, data) | dict(space or {})
         late = data.entry is not None and bool((data.entry > 0).any())
         histories = late or data.cause is not None or data.subject is not None
         if estimator == "optimal" and histories and "objective" not in (space or {}):

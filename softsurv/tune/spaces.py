@@ -14,7 +14,11 @@ import numpy as np
 import optuna
 from sklearn.base import BaseEstimator
 
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.soft.tree import encoded_rows
+from softsurv.soft.selection import scaled_ridge
+from softsurv.sparse.row_space import ridge_scale
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,9 @@ FAIRNESS = Range(1e-2, 1e2, log=True)
 """Strength of the soft tree's fairness penalty, searched where fairness is measured."""
 
 
-def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space | None = None) -> dict[str, Any]:
+def default_space(
+    estimator: str, measures: tuple[str, ...] = (), given: Space | None = None, data: SurvivalData | None = None
+) -> dict[str, Any]:
     """The default search space of "soft" or "optimal"; ``space=`` of a study adds to it or replaces parts by name.
 
     Parameters
@@ -126,6 +132,9 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
     given : mapping, optional
         ``space=`` of the study. Soft trees are of rules if its ``max_terms`` holds a number. Otherwise they are dense
         if it names an argument that only dense trees have or ``max_terms=None``, or if fairness is measured.
+    data : SurvivalData, optional
+        Where it has more columns than rows, the penalties of slopes are searched among as much larger ones as those
+        that a tree tries by itself.
     """
     if given is not None and not isinstance(given, Mapping):
         raise InvalidParameterError(f"space must be a mapping of arguments to values, got {given!r}")
@@ -135,8 +144,21 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
     if _counts_terms(given) or not (
         DENSE_ALONE & given.keys() or given.get("max_terms", 1) is None or "fairness" in measures
     ):
-        return dict(RULES)
-    return DENSE | {"max_terms": None} | ({"fairness": FAIRNESS} if "fairness" in measures else {})
+        return _scaled(RULES, given, data)
+    return (
+        _scaled(DENSE, given, data) | {"max_terms": None} | ({"fairness": FAIRNESS} if "fairness" in measures else {})
+    )
+
+
+def _scaled(space: dict[str, Any], given: Space, data: SurvivalData | None) -> dict[str, Any]:
+    """The space with the penalties of slopes for as many columns as the rows have (`ridge_scale`)."""
+    if data is None or data.X.shape[1] <= data.n:
+        return dict(space)
+    scale = ridge_scale(encoded_rows(data, given.get("preprocess", True) is not False, data.X.columns.tolist())[1])
+    ends = {name: (space[name].low, space[name].high) for name in ("l2", "routing_l2") if name in space}
+    return space | {
+        name: Range(scaled_ridge(low, scale), scaled_ridge(high, scale), log=True) for name, (low, high) in ends.items()
+    }
 
 
 def _counts_terms(given: Space) -> bool:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.soft.parameters import SoftParameters
-from softsurv.tune import Choice, Range, default_space, parse_space
+from softsurv.tune import Choice, Range, StudyObjective, default_space, parse_space
 from softsurv.tune.spaces import lasting, suggest
 
 
@@ -44,6 +44,26 @@ def test_every_suggestion_of_rules_is_accepted_by_the_estimator(seed):
     parameters = SoftParameters(**SoftSurvivalTree(**chosen).get_params(deep=False))
     assert parameters.has_rules
     assert chosen["depth"] == 0 or parameters.rule_grid().depth == chosen["depth"]
+
+
+@pytest.mark.parametrize(("given", "scaled"), [({}, ["l2"]), ({"max_terms": None}, ["l2", "routing_l2"])])
+def test_more_columns_than_rows_ask_for_stronger_penalties_of_slopes(given, scaled):
+    """The range ended below the ridge that the default takes."""
+    rng, n, columns = np.random.default_rng(0), 40, 400
+    X = pd.DataFrame(rng.normal(size=(n, columns))).add_prefix("gene")
+    data = SurvivalData(X, rng.exponential(size=n), np.ones(n))
+    usual, wide = default_space("soft", given=given), default_space("soft", given=given, data=data)
+    single = SoftSurvivalTree(depth=0, leaf="weibull").fit(data).candidate_.ridge
+    assert usual["l2"].low < 0.3 < usual["l2"].high
+    assert wide["l2"].low < single < wide["l2"].high
+    assert [name for name in usual if usual[name] != wide[name]] == scaled
+    for name in scaled:
+        assert wide[name].high / usual[name].high == wide[name].low / usual[name].low > 10
+    assert default_space("soft", given=given, data=data.take(range(n))) == wide
+    few = SurvivalData(X.iloc[:, :10], data.time, data.event)
+    assert default_space("soft", given=given, data=few) == usual
+    assert StudyObjective(data, space=given).space["l2"] == wide["l2"]
+    assert StudyObjective(data, space=given | {"l2": 2.0}).space["l2"] == 2.0
 
 
 def test_a_fixed_depth_counts_wherever_it_stands():
