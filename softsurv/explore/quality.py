@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -128,12 +129,13 @@ def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 100
 
 
 @takes_tables
-def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = None) -> pd.DataFrame:
+def fairness_frame(trees: Any, data: Any, group: str | None = None) -> pd.DataFrame:
     """Fairness and accuracy of trees fitted with different weights of the fairness penalty.
 
     Parameters
     ----------
-    trees : mapping of rho to fitted tree
+    trees : fitted tree, or mapping of rho to fitted tree
+        The rho of one tree is its ``fairness``, 0 where it has none.
     data : SurvivalData with a group
     group : str, optional
         Name of the sensitive group; the last of ``data.group_names`` by default.
@@ -148,12 +150,11 @@ def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = No
     read = read_data(data).that_count()
     member = sensitive_rows(read, group)
     rows = []
-    for rho in sorted(trees):
-        tree = trees[rho]
+    for rho, tree in _by_rho(trees):
         gap = curve_gap(tree.predict_survival_function(read.X), tree.unique_times_, member, read.weight)
         rows.append(
             {
-                "rho": float(rho),
+                "rho": rho,
                 "mean_gap": gap.mean,
                 "largest_gap": gap.largest,
                 "gini": leaf_gini(tree.apply(read.X), member, read.weight).weighted,
@@ -161,6 +162,16 @@ def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = No
             }
         )
     return pd.DataFrame(rows).set_index("rho")
+
+
+def _by_rho(trees: Any) -> list[tuple[float, Any]]:
+    """Trees in the order of their weight of the penalty."""
+    if not isinstance(trees, Mapping):
+        return [(float(getattr(survival_tree(trees), "fairness", 0.0)), trees)]
+    for rho in trees:
+        if not isinstance(rho, numbers.Real):
+            raise InvalidParameterError(f"trees must map weights of the penalty, numbers, to trees, got {rho!r}")
+    return sorted(((float(rho), survival_tree(tree)) for rho, tree in trees.items()), key=lambda one: one[0])
 
 
 def sensitive_rows(data: SurvivalData, group: str | None = None) -> np.ndarray:

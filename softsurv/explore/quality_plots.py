@@ -186,14 +186,12 @@ def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
 
 @literal_text
 @takes_tables
-def plot_fairness_trend(
-    trees: Mapping[float, Any], data: Any, ax: Axes | None = None, *, group: str | None = None
-) -> Axes:
+def plot_fairness_trend(trees: Any, data: Any, ax: Axes | None = None, *, group: str | None = None) -> Axes:
     """Gap between the groups' curves, mixing of the groups in the leaves, and concordance, over rho.
 
     Parameters
     ----------
-    trees : mapping of rho to fitted tree
+    trees : fitted tree, or mapping of rho to fitted tree
         Trees fitted with ``fairness=rho``.
     data : SurvivalData with a group
     ax : matplotlib axes, optional

@@ -118,7 +118,9 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
     @wraps(function)
     def reading(tree: Any, data: Any = None, *args: Any, time: Any = None, event: Any = None, **how: Any) -> R:
         """Read the table, then do as the function says."""
-        one = next(iter(tree.values()), None) if isinstance(tree, Mapping) else tree
+        if isinstance(tree, Mapping) and not tree:
+            raise InvalidParameterError("trees must hold at least one fitted tree, got none")
+        one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
         if hasattr(one, "export_text"):  # other models may stand beside trees
             survival_tree(one)  # before the table is asked for times
         if needed and data is None:

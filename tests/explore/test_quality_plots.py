@@ -75,6 +75,30 @@ def test_fairness_trend_over_rho(mixed):
     assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "20"]
 
 
+def test_one_tree_has_its_own_rho(mixed):
+    tree = SoftSurvivalTree(depth=0, l2=1.0, fairness=2.0).fit(mixed.data)
+    pd.testing.assert_frame_equal(fairness_frame(tree, mixed.data), fairness_frame({2: tree}, mixed.data))
+    assert [t.get_text() for t in plot_fairness_trend(tree, mixed.data, axes()).get_xticklabels()] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda tree: {}, "trees must hold at least one fitted tree, got none"),
+        (lambda tree: {"fair": tree}, "trees must map weights of the penalty, numbers, to trees, got 'fair'"),
+        (lambda tree: [tree], "tree must be a survival tree, got list"),
+    ],
+)
+def test_what_is_no_tree_over_rho_is_said(mixed, gbsg2, make, said):
+    with pytest.raises(InvalidParameterError, match=said):
+        fairness_frame(make(gbsg2.tree), mixed.data)
+
+
+def test_a_brier_plot_of_no_tree_is_refused(gbsg2):
+    with pytest.raises(InvalidParameterError, match="at least one fitted tree"):
+        plot_brier({}, gbsg2.test, axes())
+
+
 def test_bars_of_d_calibration_are_shares_of_all_rows(gbsg2):
     ax = plot_d_calibration(gbsg2.tree, gbsg2.test, axes(), n_bins=5)
     heights = [bar.get_height() for bar in ax.patches]
