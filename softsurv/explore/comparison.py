@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import whole
+from softsurv.estimators.shared.progress import progress_line
 from softsurv.explore.rivals import made, measured
 from softsurv.explore.style import literal_text, plain_axes, series_style
 from softsurv.metrics.evaluate import warn_of_ignored
@@ -176,7 +176,7 @@ def compare(
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
     found: list[dict[str, Any]] = []
     total = len(named) * len(folds)
-    with _bar(progress, total) as bar:
+    with progress_line(progress, total, "comparing", " fits") as bar:
         for number, (train, test) in enumerate(folds):
             parts = rows.take(train), rows.take(test)
             for name, model in named.items():
@@ -219,13 +219,6 @@ def _named(models: Any, rows: SurvivalData) -> dict[str, Any]:
         if isinstance(model, type) or not hasattr(model, "fit"):
             raise InvalidParameterError(f"models must be estimators with fit, got {model!r} for {name!r}")
     return named
-
-
-def _bar(progress: bool | None, total: int) -> Any:
-    from tqdm.auto import tqdm
-
-    shown = sys.stderr.isatty() if progress is None else progress
-    return tqdm(total=total, desc="comparing", unit=" fits", disable=not shown)
 
 
 @literal_text

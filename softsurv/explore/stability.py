@@ -14,6 +14,7 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.cause_weights import cause_weights
+from softsurv.estimators.shared.progress import progress_line
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.explore.incidence_plot import need_same_causes
 from softsurv.explore.style import (
@@ -42,7 +43,7 @@ OTHER = "#b9c0c8"
 
 @takes_tables
 @many_fits()
-def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.DataFrame:
+def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0, *, progress: bool | None = None) -> pd.DataFrame:
     """How often each split asks for the same feature in bootstrap samples, and how far its threshold moves.
 
     Parameters
@@ -55,6 +56,8 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
         Samples of the rows, drawn with replacement.
     seed : int
         Same seed, same samples.
+    progress : bool, optional
+        Show a progress line of the samples; by default on a terminal.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     scale = _Scale(view.columns, view.typical, tree.spread_)
     own, read = placed(tree.tree_.rules, scale), read_data(data)
     need_same_causes(tree, read)
-    samples = [placed(rules, scale, own) for rules in _again(tree, view, read, n, seed)]
+    samples = [placed(rules, scale, own) for rules in _again(tree, view, read, n, seed, progress)]
     rows, thresholds, features = [], {}, {}
     for place, rule in own.items():
         feature, threshold = scale.leading(rule)
@@ -170,13 +173,18 @@ def placed(rules: Rules, scale: _Scale, like: Mapping[str, LinearRule] | None = 
     return found
 
 
-def _again(tree: Any, view: TreeView, data: SurvivalData, n: int, seed: int) -> list[Rules]:
+def _again(tree: Any, view: TreeView, data: SurvivalData, n: int, seed: int, progress: bool | None) -> list[Rules]:
     """The rules of the chosen setting on bootstrap samples."""
     encoded, rng = data.with_features(pd.DataFrame(view.encode(data.X))), np.random.default_rng(seed)
     families = [one.family for one in tree.cause_trees_ or (tree.tree_,)]
     counts = cause_weights(tree.cause_weights, tree.cause_names_)
     known = (view.columns, families, tree.candidate_, counts)
-    return [rules_again(encoded.take(_sample(data, rng)), *known) for _ in range(n)]
+    with progress_line(progress, n, "splits again", " samples") as bar:
+        found = []
+        for _ in range(n):
+            found.append(rules_again(encoded.take(_sample(data, rng)), *known))
+            bar.update()
+    return found
 
 
 def _sample(data: SurvivalData, rng: np.random.Generator) -> IntArray:

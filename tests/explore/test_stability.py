@@ -50,6 +50,15 @@ def test_the_same_seed_gives_the_same_table(steady, table):
     assert tree.candidate_.depth == 2  # the tree itself stays as it was
 
 
+def test_progress_is_shown_where_it_is_asked_for(steady, table, capsys):
+    data, tree = steady
+    split_stability(tree, data, n=2)
+    assert capsys.readouterr().err == ""
+    found = split_stability(tree, data, n=2, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    pd.testing.assert_frame_equal(found, split_stability(tree, data, n=2, progress=False))
+
+
 def test_the_same_rows_give_the_same_questions(steady):
     """The fit also looks at the trees of its folds, so that a threshold may move to where the last digits differ."""
     data, tree = steady

@@ -1,11 +1,12 @@
-"""Progress bars: of an exact search, of the choice of a soft tree, and of its training."""
+"""Progress bars: of an exact search, of the choice of a soft tree, of its training, and of many fits."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,3 +82,11 @@ def training_bar(show: bool, rounds: int) -> Iterator[Callable[[int, Tensor], No
                 bar.update(max(number - bar.n, 0))
 
         yield tell
+
+
+def progress_line(show: bool | None, total: int, what: str, unit: str) -> Any:
+    """A bar of tqdm for a call that makes many fits; where ``show`` is None, it is shown on a terminal."""
+    from tqdm.auto import tqdm
+
+    shown = sys.stderr.isatty() if show is None else show
+    return tqdm(total=total, desc=what, unit=unit, disable=not shown)
