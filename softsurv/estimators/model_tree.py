@@ -194,8 +194,9 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         refuse_unknown(OptimalModelTree.fit, unknown, ELSEWHERE)
         deep, recursive = self.max_depth > 2, self.max_depth > 3
         ready(corrections.TASK, deep=deep, recursive=recursive, also=LEAVES)
-        # two: a Ctrl-C that ends the search does not end the fit of the leaves
-        budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)
+        # two: a Ctrl-C that ends the search does not end the fit of the leaves, but one before it ends both
+        budget = StopSignal(self.time_limit)
+        signal = StopSignal(self.time_limit, outer=budget)
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         columns["recurrent"] = recurrent

@@ -247,6 +247,25 @@ def test_no_time_at_all_still_gives_fitted_regressions(rows):
     np.testing.assert_allclose(cut.predict_median(X), whole.predict_median(X), rtol=1e-3)
 
 
+def test_ctrl_c_before_the_search_ends_the_search_as_well(rows, monkeypatch):
+    """It went on until its time limit."""
+    X, y, _ = rows
+    looked = []
+
+    def early(*order):
+        *_, search, fits = order
+        assert not search.exhausted
+        fits.interrupted = True
+        looked.append(search.status)
+        return fit_exact(*order)
+
+    fit_exact = model_tree.fit_exact
+    monkeypatch.setattr(model_tree, "fit_exact", early)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        OptimalModelTree(max_depth=1).fit(X, y)
+    assert looked == [Status.INTERRUPTED]
+
+
 def test_a_search_that_is_cut_off_says_so(rows):
     X, y, _ = rows
     with pytest.warns(ConvergenceWarning, match="time limit"):
