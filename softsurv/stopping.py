@@ -99,9 +99,9 @@ class StopSignal:
         return part
 
     def with_grace(self) -> StopSignal:
-        """The same signal, ending `GRACE_SECONDS` after it or after now: for a fit without which there is no model."""
+        """The same signal `GRACE_SECONDS` later, for a fit without which there is no model; four times after Ctrl-C."""
         part = self.ending_sooner(min(self.left, 0.0) - GRACE_SECONDS)
-        part._patience = GRACE_SECONDS
+        part._patience = 4 * GRACE_SECONDS  # who wants no model presses it again
         return part
 
     def leaving(self, times: float, most: float) -> StopSignal:
