@@ -111,7 +111,7 @@ def fit_starts(
     anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=sure, fairness=fairness)
     anchored = bool(anchor.converged.all()) and not (sure is not None and sure.exhausted)
     seeds, proposing = [recipe.seed + k for k in range(len(starts))], counted_events(data, recipe.counts)
-    routing = start_routing(starts, proposing, depth, seeds, machine.start_seconds())
+    routing = start_routing(starts, proposing, depth, seeds, machine.start_seconds(), budget)
     stack = make_stack(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )

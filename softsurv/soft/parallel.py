@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from threading import Thread
 from typing import TypeVar
 
 import torch
 
 from softsurv.cores import n_cores
-from softsurv.stopping import StopSignal
+from softsurv.stopping import POLL_SECONDS, StopSignal
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -64,6 +65,30 @@ class Machine:
     def start_seconds(self, times: int = 1) -> float | None:
         """Seconds for each of that many log-rank starts, which together get a quarter of the time limit."""
         return None if self.time_limit is None else 0.25 * self.time_limit / times
+
+
+def unless_stopped(work: Callable[[], Result], budget: StopSignal | None) -> Result | None:
+    """What the work returns; None where the budget is exhausted first.
+
+    For compiled code of other libraries, which hears no Ctrl-C. Also where no budget takes the Ctrl-C, it interrupts at
+    once here. The work goes on in its thread, so it must end soon by itself.
+    """
+    found: list[Result] = []
+    errors: list[BaseException] = []
+
+    def inside() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # raised again by the caller's thread
+            errors.append(error)
+
+    thread = Thread(target=inside, daemon=True)
+    thread.start()
+    while thread.is_alive() and (budget is None or not budget.exhausted):
+        thread.join(POLL_SECONDS)
+    if errors:
+        raise errors[0]
+    return found[0] if found else None
 
 
 @cache

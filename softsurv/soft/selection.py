@@ -286,7 +286,7 @@ class InnerFolds:
         seconds = self.machine.start_seconds(2 * len(self.rows))
         seeds = [recipe.seed + 1000 * fold + k for k in range(len(recipe.starts))]
         proposing = counted_events(self.data.take(self.rows[fold]), recipe.counts)
-        return start_routing(recipe.starts, proposing, recipe.candidate.depth, seeds, seconds)
+        return start_routing(recipe.starts, proposing, recipe.candidate.depth, seeds, seconds, self.machine.budget)
 
     def _held_out_loss(self, objective: Objective, routing: Tensor, leaves: Tensor, fold: Tensor) -> Tensor:  # (M,)
         """Loss of the rows that each tree did not train on; with the penalty of what is predicted for them."""

@@ -14,7 +14,14 @@ from torch.nn.functional import pad
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.stacked_kmeans import kmeans_starts
 from softsurv.soft.stacked_logrank import logrank_start
-from softsurv.soft.starts import TrainingRows, counted_events, presumed_outcomes, random_routing, start_key
+from softsurv.soft.starts import (
+    TrainingRows,
+    counted_events,
+    presumed_outcomes,
+    random_routing,
+    rows_in_time,
+    start_key,
+)
 
 
 class _Wanted(NamedTuple):
@@ -67,5 +74,8 @@ def _start(rows: TrainingRows, one: _Wanted, x: Tensor, depth: int) -> Tensor:  
     if one.kind == "random":
         return random_routing(rows.data.x.numpy(), depth, [one.seed])[0].to(x)
     time, event = presumed_outcomes(counted_events(rows.data, one.counts))
+    some = rows_in_time(len(x), x.shape[1], None)
+    if some is not None:
+        time, event, x = time[some > 0], event[some > 0], x[torch.as_tensor(some > 0, device=x.device)]
     time_, event_, times = (torch.as_tensor(v).to(x.device) for v in (time, event, np.unique(time[event])))
     return logrank_start(x, time_, event_, times, depth)

@@ -18,6 +18,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.data.threads import MANY_CELLS
 from softsurv.errors import InvalidParameterError, need_docstrings
 from softsurv.nonparametric import as_exact
+from softsurv.soft.parallel import unless_stopped
+from softsurv.stopping import StopSignal
 from softsurv.trees.topology import n_branches, n_leaves
 
 STARTS = ("random", "kmeans", "logrank")
@@ -34,6 +36,10 @@ CLASS_STRENGTH = 10.0
 
 LOGRANK_RATE = 5e7
 """Squared rows times columns that the log-rank tree works through in a second on one slow core."""
+
+MOST_SECONDS = 20.0
+"""Most such seconds that a log-rank tree may take: they grow with the square of the rows, to hours with 200,000. It
+uses 5,000 rows of 40 columns, 10,000 of 10."""
 
 KMEANS_RATE = 4e5
 """Cells of a table that one k-means start works through in a second on one slow core."""
@@ -64,11 +70,12 @@ def start_routing(
     depth: int,
     seeds: Sequence[int],
     seconds: float | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:  # (S, B, P + 1)
     """Routing weights of each start, proposed by the training rows.
 
     ``seconds`` limits each log-rank tree, and all clusterings together. If they are few, only a random part of the rows
-    proposes the splits.
+    proposes the splits. Once the ``budget`` is exhausted, the other starts are random.
     """
     tables = [torch.zeros(0, n_branches(depth), data.x.shape[1] + 1, dtype=torch.float64)]
     kinds = [start if isinstance(start, str) else "" for start in starts]
@@ -77,14 +84,16 @@ def start_routing(
     random = iter(random_routing(data.x.numpy(), depth, at_random) if at_random else ())
     for start, kind, seed in zip(starts, kinds, seeds, strict=True):
         time = each if kind == "kmeans" else seconds
-        tables.append(next(random)[None] if kind == "random" else _one_start(start, data, depth, seed, time))
+        late = kind == "kmeans" and budget is not None and budget.exhausted
+        one = "random" if late else start
+        tables.append(next(random)[None] if kind == "random" else _one_start(one, data, depth, seed, time, budget))
     return torch.cat(tables)
 
 
 def _one_start(
-    start: str | FloatArray, data: SurvivalData, depth: int, seed: int, seconds: float | None
+    start: str | FloatArray, data: SurvivalData, depth: int, seed: int, seconds: float | None, budget: StopSignal | None
 ) -> Tensor:  # (1, B, P + 1)
-    """Routing weights of one start."""
+    """Routing weights of one start; a random one where a log-rank tree was stopped."""
     if not isinstance(start, str):
         return torch.as_tensor(start)[None]
     x = data.x.numpy()
@@ -93,11 +102,12 @@ def _one_start(
     if start == "kmeans":
         most = len(x) if seconds is None else max(int(seconds * KMEANS_RATE / max(x.shape[1], 1)), LEAST_ROWS)
         proposing = x if most >= len(x) else x[np.random.default_rng(seed).permutation(len(x))[:most]]
-        return kmeans_routing(proposing, depth, [seed])
+        return kmeans_routing(proposing, depth, [seed], budget=budget)
     if start == "logrank":
         time, event = presumed_outcomes(data)
         some = rows_in_time(len(x), x.shape[1], seconds)
-        return torch.as_tensor(logrank_routing(x, time, event, depth, some))[None]
+        found = unless_stopped(partial(logrank_routing, x, time, event, depth, some), budget)
+        return random_routing(x, depth, [seed]) if found is None else torch.as_tensor(found)[None]
     raise InvalidParameterError(f"init must be one of {', '.join(STARTS)}, got {start!r}")
 
 
@@ -125,7 +135,7 @@ class TrainingRows:
         proposing = counted_events(self.data, counts)
         tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
         for start, seed in zip(starts, seeds, strict=True):
-            make = partial(_one_start, start, proposing, depth, seed, None)
+            make = partial(_one_start, start, proposing, depth, seed, None, None)
             tables.append(self.known(start_key(start, depth, seed, counts), make))
         return torch.cat(tables)
 
@@ -147,7 +157,8 @@ def start_key(start: str, depth: int, seed: int, counts: Sequence[float] | None)
 
 def rows_in_time(n: int, columns: int, seconds: float | None) -> FloatArray | None:
     """Mask (N,) of as many random rows as a log-rank tree can use in that time; None where it can use all."""
-    most = n if seconds is None else int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
+    seconds = MOST_SECONDS if seconds is None else min(seconds, MOST_SECONDS)
+    most = int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
     if most >= n:
         return None
     chosen = np.random.default_rng(0).permutation(n)[: max(most, LEAST_ROWS)]
@@ -186,8 +197,9 @@ def kmeans_routing(
     depth: int,
     seeds: Sequence[int],
     repeats: int = KMEANS_REPEATS,
+    budget: StopSignal | None = None,
 ) -> Tensor:  # (M, B, P + 1)
-    """Two-means clusterings from the root down, best of several by the Davies-Bouldin index of the leaves."""
+    """Two-means clusterings from the root down, best of those in time by the Davies-Bouldin index of the leaves."""
     from sklearn.metrics import davies_bouldin_score
 
     tables = []
@@ -195,6 +207,8 @@ def kmeans_routing(
         rng = np.random.default_rng(seed)
         best, best_score = None, np.inf
         for _ in range(repeats):
+            if best is not None and budget is not None and budget.exhausted:
+                break
             labels = _cluster(x, depth, node_seeds(depth, rng))
             used = np.unique(labels)
             score = davies_bouldin_score(x, labels) if 1 < len(used) < len(x) else np.inf

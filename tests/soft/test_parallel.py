@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from softsurv.soft import parallel
-from softsurv.soft.parallel import MOST_FINISHING, Machine, map_parts, one_core_each
+from softsurv.soft.parallel import MOST_FINISHING, Machine, map_parts, one_core_each, unless_stopped
 from softsurv.stopping import StopSignal
 
 CPU = torch.device("cpu")
@@ -99,3 +99,21 @@ def test_a_gpu_trains_one_stack_at_a_time():
 def test_an_empty_tensor_is_of_the_device_and_type():
     like = Machine(CPU, torch.float32).like
     assert (like.device, like.dtype, like.numel()) == (CPU, torch.float32, 0)
+
+
+def test_work_that_hears_no_ctrl_c_is_left_to_itself():
+    budget, release, here = StopSignal(), threading.Event(), []
+
+    def work():
+        here.append(threading.current_thread())
+        budget.interrupted = True
+        release.wait(60.0)
+        return "too late"
+
+    assert unless_stopped(work, budget) is None
+    assert here[0] is not threading.current_thread()
+    release.set()
+    assert unless_stopped(lambda: "done", StopSignal()) == "done"
+    assert unless_stopped(lambda: "done", None) == "done"
+    with pytest.raises(ZeroDivisionError):
+        unless_stopped(lambda: 1 / 0, StopSignal())

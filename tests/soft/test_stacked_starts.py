@@ -8,6 +8,7 @@ from oracles.designs import design_of, normal, outcomes
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
+from softsurv.soft import starts
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.stacked_kmeans import kmeans_starts
@@ -19,6 +20,15 @@ from softsurv.soft.starts import TrainingRows
 def as_on_a_device():
     with operators_alone():
         yield
+
+
+def test_a_large_table_proposes_by_the_same_rows_as_on_the_host(monkeypatch):
+    monkeypatch.setattr(starts, "MOST_SECONDS", 2 * 40**2 / starts.LOGRANK_RATE)
+    time, event = outcomes(200)
+    rows = TrainingRows(SurvivalData(pd.DataFrame(normal(200, 2)).add_prefix("x"), time, event))
+    recipe = Recipe(get_family("weibull"), Candidate("weibull", 1, 1.0, 1.0, 1.0), ("logrank",))
+    (found,) = propose([rows], [recipe], design_of(rows.data.x.numpy()))
+    np.testing.assert_allclose(found, rows.start_routing(["logrank"], 1, [0]), rtol=1e-10, atol=1e-10)
 
 
 def test_recipes_get_their_starts_in_order_and_each_is_proposed_once(monkeypatch):

@@ -1,5 +1,7 @@
 """Starts: soft splits against hard routing, the log-rank tree, k-means labels, and awkward features."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +29,7 @@ from softsurv.soft.starts import (
     soft_splits,
     start_routing,
 )
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hbp_leaf, linear
 
 
@@ -130,7 +133,7 @@ def test_clusterings_share_the_time_that_there_is(monkeypatch):
     """Each takes a part of the rows; without a limit, or with time enough, all of them."""
     taken = []
 
-    def seen(x, depth, seeds):
+    def seen(x, depth, seeds, budget):
         taken.append(len(x))
         return random_routing(x, depth, seeds)
 
@@ -142,6 +145,33 @@ def test_clusterings_share_the_time_that_there_is(monkeypatch):
     for seconds in (None, enough, enough / 4, 0.0):
         start_routing(["kmeans", "random", "kmeans"], data, 1, [0, 1, 2], seconds)
     assert taken == [n, n, n, n, n // 4, n // 4, 50, 50]
+
+
+def test_a_clustering_ends_with_the_best_in_time(monkeypatch):
+    x, over, tried = four_clusters()[0], StopSignal(), []
+    whole = starts_module._cluster
+    monkeypatch.setattr(starts_module, "_cluster", lambda *args: tried.append(1) or whole(*args))
+    assert kmeans_routing(x, 1, [0], budget=over).shape == (1, 1, x.shape[1] + 1)
+    over.interrupted = True
+    kmeans_routing(x, 1, [0], budget=over)
+    assert len(tried) == starts_module.KMEANS_REPEATS + 1
+
+
+def test_what_an_exhausted_budget_leaves_are_random_starts(tools, monkeypatch):
+    data, over = tools.simulate(60, 3), StopSignal()
+    over.interrupted = True
+    entered, release = threading.Event(), threading.Event()
+
+    def endless(*_):
+        entered.set()
+        release.wait(60.0)
+
+    monkeypatch.setattr(starts_module, "logrank_routing", endless)
+    monkeypatch.setattr(starts_module, "kmeans_routing", lambda *_: pytest.fail("begun"))
+    found = start_routing(["logrank", "kmeans", "random"], data, 1, [3, 4, 5], budget=over)
+    entered.wait(60.0)
+    release.set()
+    np.testing.assert_array_equal(found, random_routing(data.x.numpy(), 1, [3, 4, 5]))
 
 
 def test_labels_are_reproduced_where_a_line_parts_them():
@@ -223,4 +253,5 @@ def test_a_short_time_leaves_the_logrank_start_fewer_rows(tools):
     found = start_routing(["logrank"], data, 2, [0], 4 * 100**2 / LOGRANK_RATE)[0]
     np.testing.assert_array_equal(found, logrank_routing(x[few > 0], time[few > 0], event[few > 0], 2))
     assert rows_in_time(10**6, 10**4, 1.0).sum() >= 50
+    assert 4_990 <= rows_in_time(200_000, 40, None).sum() == rows_in_time(200_000, 40, 1e9).sum() <= 5_000
     assert rows_in_time(40_000, 10, 1.0).sum() < 4_000

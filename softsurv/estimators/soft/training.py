@@ -209,7 +209,8 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None, 
         candidate, tried = selection.chosen, selection.table()
         cut_off = None if choosing.budget is None else choosing.budget.status
         logger.info("chose %s of %d candidates", candidate, len(selection.trials))
-    if parameters.starts_exact and candidate.depth:
+    over = order.machine.budget is not None and order.machine.budget.exhausted
+    if parameters.starts_exact and candidate.depth and not over:
         columns = encoded_columns(order.encoder, list(order.names))
         stop = StopSignal(order.machine.start_seconds(), outer=order.machine.budget)
         weights = None if counts is None else np.array(counts)
