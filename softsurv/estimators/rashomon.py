@@ -269,7 +269,8 @@ class RashomonSet:
         return table
 
     def __str__(self) -> str:
-        more = "" if self.status == Status.OPTIMAL else f" found before the {str(self.status).replace('_', ' ')}"
+        end = "interruption" if self.status == Status.INTERRUPTED else str(self.status).replace("_", " ")
+        more = "" if self.status == Status.OPTIMAL else f" found before the {end}"
         trees = "1 tree" if self.n_trees == 1 else f"{self.n_trees:,} trees"
         text = f"{trees}{more} with an objective of at most {self.threshold:.6g}; the best has {self.objective:.6g}"
         needed = ", ".join(self.needed_features) or ("none known" if self._undecided else "no feature")

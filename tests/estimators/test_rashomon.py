@@ -112,6 +112,8 @@ def test_a_set_that_is_cut_off_says_so(survival):
     near = survival.rashomon_set(0.5, time_limit=0.0)
     assert near.status == Status.TIME_LIMIT
     assert "found before the time limit" in str(near) or near.n_trees <= 1
+    near.status = Status.INTERRUPTED
+    assert "found before the interruption with" in str(near)
     many = OptimalSurvivalTree(max_depth=4, min_samples_leaf=1, memory_limit=1e6, thresholds="all")
     with pytest.warns(LimitWarning, match="the rows take as a table"):
         many.fit(survival._parts._rows.table, _pairs(survival))
