@@ -146,10 +146,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_to_nobody()
         return DONE
     except Exception as error:
+        if isinstance(error, SystemError) and _was_interrupted(error):
+            _say("interrupted")
+            return INTERRUPTED
         if debug:
             raise
         _say(f"error: {_sentence(error)}")
         return FAILED
+
+
+def _was_interrupted(error: SystemError) -> bool:
+    """Whether Python reports so that a Ctrl-C came where compiled code made an array."""
+    from softsurv.loops import was_interrupted  # numba comes with it, and is there where its code was called
+
+    return was_interrupted(error)
 
 
 def _open_streams() -> None:

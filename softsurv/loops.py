@@ -74,7 +74,7 @@ class Loop:
         try:
             return self._compiled(*arguments)
         except SystemError as error:
-            if _was_interrupted(error):
+            if was_interrupted(error):
                 raise KeyboardInterrupt from error
             raise
 
@@ -114,7 +114,7 @@ class Loop:
         return twin
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
+def was_interrupted(error: BaseException | None) -> bool:
     """Whether a Ctrl-C led to an error.
 
     Numba calls Python to make the arrays that a compiled function returns. A Ctrl-C that is raised there is noticed too

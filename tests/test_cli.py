@@ -55,6 +55,15 @@ def test_sigterm_ends_a_command_in_order(monkeypatch, capsys):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_ctrl_c_in_compiled_code_is_a_ctrl_c(monkeypatch, capsys):
+    def run(args):
+        raise SystemError("CPUDispatcher(...) returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("softsurv.commands.datasets.run", run)
+    assert main(["datasets"]) == 130
+    assert capsys.readouterr().err == "softsurv: interrupted\n"
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
