@@ -57,7 +57,9 @@ def test_trees_are_sought_with_the_family_that_fits_in_their_leaves(found):
 
 def test_trees_that_were_given_up_stay_in_the_table(found):
     assert families_of(found.given_up, trees=True) == {"spline_po"}
-    best = {name: min(row["loss"] for row in found.table(found.trials[0]) if row["family"] == name) for name in FAMILIES}
+    best = {
+        name: min(row["loss"] for row in found.table(found.trials[0]) if row["family"] == name) for name in FAMILIES
+    }
     assert best["weibull"] < best["spline_po"]
     told = {row["family"] for row in found.table(found.trials[0]) if row["depth"]}
     assert told == set(FAMILIES)
