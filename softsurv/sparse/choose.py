@@ -23,7 +23,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import SEPARATOR, Problems, take
 from softsurv.sparse.families import Known, better_families
 from softsurv.sparse.folds import FoldRows, Grid, make_folds
-from softsurv.sparse.prefer import Trial, best_of, usual_family
+from softsurv.sparse.prefer import Trial, best_of, surpass, usual_family
 from softsurv.sparse.row_space import RowSpace, row_space
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
@@ -78,7 +78,7 @@ def try_all(
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
     Each cause has its own family, the one that does best for its events. Where another family does clearly better in
-    the leaves of the best tree (`better_families`), trees are sought with that one too, and the better ones stay.
+    the leaves of the best tree (`better_families`), trees are sought with that one too, and stay if they are clearly better.
     ``say`` is called after each part. ``counts`` (K,) are the factors of the causes in the rules and in the choice.
 
     Raises
@@ -128,7 +128,7 @@ def try_all(
     if (others := _others(chosen, by_cause, single, trials, stop)) is not None:
         again, alone = join(others)
         given_up = again.trees(stop, tell)
-        if given_up and best_of(given_up).mean < best_of(trials).mean:
+        if given_up and surpass(given_up, trials):
             of_family, single, trials, given_up = again, alone, given_up, trials
     if grid.depth is not None:  # with too few rows for this depth, trees of fewer leaves remain
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials

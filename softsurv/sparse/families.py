@@ -14,6 +14,10 @@ from softsurv.sparse.settle import LeafSetting, losses_under
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import Rules
 
+ERRORS = 2.0
+"""Standard errors by which another family must be better in the leaves of a tree: to seek trees again takes as long as
+the first time."""
+
 Known = tuple[FamilyTrials, list[Trial]]
 """A family of one cause, and its trials of one leaf."""
 
@@ -21,8 +25,7 @@ Known = tuple[FamilyTrials, list[Trial]]
 def better_families(chosen: Sequence[Known], by_cause: Sequence[Sequence[Known]], tree: Trial) -> list[Known] | None:
     """For each cause the family that predicts held-out rows best in the leaves of a tree; None where those chosen stay.
 
-    Another family must be better by more than one standard error of the paired gap. The rules of the tree were sought
-    for the families ``chosen``, so they favour these.
+    The rules of the tree were sought for the families ``chosen``, so they favour these.
     """
     candidate = tree.candidate
     setting = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
@@ -38,6 +41,6 @@ def _best(own: Known, known: Sequence[Known], rules: Sequence[Rules], setting: L
     usual = losses_under(own[0], rules, setting)[0] if others else None
     for one in others:
         gap = losses_under(one[0], rules, setting)[0] - usual
-        if gap.mean() < min(least, -gap.std(ddof=1) / len(gap) ** 0.5):
+        if gap.mean() < min(least, -ERRORS * gap.std(ddof=1) / len(gap) ** 0.5):
             best, least = one, float(gap.mean())
     return best
