@@ -78,7 +78,7 @@ def try_all(
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
     Each cause has its own family, the one that does best for its events. Where another family does clearly better in
-    the leaves of the best tree (`better_families`), trees are sought with that one too, and stay if they are clearly better.
+    the leaves of the best tree (`better_families`), trees are sought with that one too, and stay if clearly better.
     ``say`` is called after each part. ``counts`` (K,) are the factors of the causes in the rules and in the choice.
 
     Raises
