@@ -70,7 +70,8 @@ def test_the_family_stays_where_it_fits():
     X = pd.DataFrame(rng.random((600, 2)), columns=list("ab"))
     time = rng.logistic(size=600) * 0.3 + np.where(X["a"] > 0.5, 1.0, -1.0)
     found = tried(survival_data(X, (np.ones(600, bool), np.exp(time))))
-    assert found.of_family.name == "spline_po" and not found.given_up
+    assert found.of_family.name == "spline_po"
+    assert not found.given_up
 
 
 def test_each_cause_has_the_family_that_fits_in_the_leaves():
