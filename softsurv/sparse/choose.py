@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.soft.parallel import Machine, map_parts
 from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import SEPARATOR, Problems, take
+from softsurv.sparse.families import Known, better_families
 from softsurv.sparse.folds import FoldRows, Grid, make_folds
-from softsurv.sparse.prefer import Trial, best_of, usual_family
+from softsurv.sparse.prefer import Trial, best_of, surpass, usual_family
 from softsurv.sparse.row_space import RowSpace, row_space
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
@@ -43,19 +45,22 @@ class Tried:
         The family, folds and problems with which trees were tried.
     space : RowSpace
         The features of the problems.
+    given_up : tuple of Trial
+        Trees of a family that another one surpassed.
     """
 
     trials: tuple[Trial, ...]
     problems: dict[str, Problems]
     of_family: FamilyTrials
     space: RowSpace
+    given_up: tuple[Trial, ...] = ()
 
     def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
         best = best_of(self.trials)
         rows = [
             asdict(t.candidate) | {"loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is chosen}
-            for t in self.trials
+            for t in (*self.trials, *self.given_up)
         ]
         return sorted(rows, key=lambda row: row["loss"])
 
@@ -72,8 +77,9 @@ def try_all(
 ) -> Tried:
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
-    Each cause has its own family, the one that does best for its events. ``say`` is called after each part.
-    ``counts`` (K,) are the factors of the causes in the rules and in the choice.
+    Each cause has its own family, the one that does best for its events. Where another family does clearly better in
+    the leaves of the best tree (`better_families`), trees are sought with that one too, and stay if clearly better.
+    ``say`` is called after each part. ``counts`` (K,) are the factors of the causes in the rules and in the choice.
 
     Raises
     ------
@@ -116,25 +122,46 @@ def try_all(
     by_cause = [
         [one for one, (k, *_) in zip(found, asked, strict=True) if one and k == own] for own in range(len(parts))
     ]
-    of_family, single = _of_all_causes(by_cause, fold, grid, machine)
-    trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, tell)
+    chosen, join = [_usual(known) for known in by_cause], partial(_joined, by_cause, fold, grid, machine)
+    of_family, single = join(chosen)
+    trials, given_up = [] if max(grid.leaves) == 1 else of_family.trees(stop, tell), list[Trial]()
+    if (others := _others(chosen, by_cause, single, trials, stop)) is not None:
+        again, alone = join(others)
+        given_up = again.trees(stop, tell)
+        if given_up and surpass(given_up, trials):
+            of_family, single, trials, given_up = again, alone, given_up, trials
     if grid.depth is not None:  # with too few rows for this depth, trees of fewer leaves remain
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
     problems = {one.name: take(one.problems, last) for one in [*known, of_family]}
-    return Tried(tuple(trials), problems, of_family, space)
+    return Tried(tuple(trials), problems, of_family, space, tuple(given_up))
 
 
-def _of_all_causes(
-    by_cause: list[list[tuple[FamilyTrials, list[Trial]]]], fold: FoldRows, grid: Grid, machine: Machine
+def _usual(known: Sequence[Known]) -> Known:
+    """The family of a cause that trees are grown with first."""
+    usual = usual_family([trial for _, trials in known for trial in trials])
+    return next(one for one in known if one[0].name == usual)
+
+
+def _others(
+    chosen: Sequence[Known],
+    by_cause: Sequence[Sequence[Known]],
+    single: list[Trial],
+    trees: list[Trial],
+    stop: Callable[[], bool],
+) -> list[Known] | None:
+    """The families with which trees are sought again, where trees are worth it and others do clearly better in them."""
+    if not trees or stop() or best_of(trees).mean >= best_of(single).mean:
+        return None
+    return better_families(chosen, by_cause, best_of(trees))
+
+
+def _joined(
+    by_cause: Sequence[Sequence[Known]], fold: FoldRows, grid: Grid, machine: Machine, chosen: Sequence[Known]
 ) -> tuple[FamilyTrials, list[Trial]]:
-    """The families that trees are grown with, and the trials of one leaf; with causes those of these families only."""
-    chosen = []
-    for found in by_cause:
-        usual = usual_family([trial for _, trials in found for trial in trials])
-        chosen.append(next(one for one in found if one[0].name == usual))
-    if len(by_cause) == 1:
+    """The families of all causes as one, and the trials of one leaf; with causes those of these families only."""
+    if len(chosen) == 1:
         return chosen[0][0], [trial for _, trials in by_cause[0] for trial in trials]
     counts = np.ones(len(chosen)) if fold.rows.counts is None else fold.rows.counts
     name = SEPARATOR.join(one.name for one, _ in chosen)

@@ -168,7 +168,12 @@ def larger_pays(trials: Sequence[Trial]) -> bool:
     most = max((_leaves(trial) for trial in trials), default=0)
     large = [trial for trial in trials if _leaves(trial) == most]
     small = [trial for trial in trials if 2 * _leaves(trial) <= most]
-    return bool(large and small) and not _as_good(best_of(small), best_of(large))
+    return bool(large and small) and surpass(large, small)
+
+
+def surpass(trials: Sequence[Trial], others: Sequence[Trial]) -> bool:
+    """Whether the best of some trials is better than the best of others by more than one standard error."""
+    return not _as_good(best_of(others), best_of(trials))
 
 
 def _pair(trial: Trial) -> tuple[float, float | None]:

@@ -90,7 +90,7 @@ def _tried(
 ) -> list[Losses]:
     """For each cause the settings of every ridge and pair of shrinkages, with their losses."""
     settings = [LeafSetting(ridge, *pair) for ridge, pair in product(ridges, pairs)]
-    by_setting = [_losses(trials, rules, setting) for setting in settings]
+    by_setting = [losses_under(trials, rules, setting) for setting in settings]
     return [dict(zip(settings, of_cause, strict=True)) for of_cause in zip(*by_setting, strict=True)]
 
 
@@ -98,8 +98,8 @@ def _least(tried: Losses) -> float:
     return min(float(losses.mean()) for losses in tried.values())
 
 
-def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) -> FloatArray:
-    """Held-out loss of each subject for each cause, (K, S)."""
+def losses_under(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) -> FloatArray:
+    """Held-out loss of each subject for each cause, (K, S), of leaves under the rules of each fold."""
     fold, folds = trials.fold, np.arange(trials.n_folds)
     problems = take(trials.problems, torch.as_tensor(folds))
     leaf = torch.zeros(len(folds), fold.masks.shape[1], dtype=torch.int64)

@@ -13,10 +13,11 @@ from torch import Tensor
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.parallel import map_parts
 from softsurv.soft.problem import taken
+from softsurv.sparse.best_rule import best_rule
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.on_host import on_host
-from softsurv.sparse.splits import NodeRows, SplitData, best_rule
+from softsurv.sparse.splits import NodeRows, SplitData
 from softsurv.sparse.start import (
     NumberBins,
     StartProblem,

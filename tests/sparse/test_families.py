@@ -1,0 +1,84 @@
+"""The family of leaves is chosen once more where the rules of a tree say that another one fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.data.readers import survival_data
+from softsurv.hazards import get_family
+from softsurv.soft.parallel import Machine
+from softsurv.sparse.causes import SEPARATOR
+from softsurv.sparse.choose import try_all
+from softsurv.sparse.fit import split_data
+from softsurv.sparse.folds import Grid
+
+GRID = Grid(leaves=(1, 2), ridges=(0.3,), terms=(1,), shrinkage=((10.0, None), (10.0, 1.0), (1.0, 0.1)), more_leaves=())
+FAMILIES = ("spline_po", "weibull")
+
+
+def two_weibull(n=1200, seed=1):
+    """Two regressions with shapes and slopes of their own: in one leaf they look like proportional odds."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.random((n, 3)), columns=list("abc"))
+    high = (X["a"] > 0.5).to_numpy()
+    scale = np.exp(np.where(high, -1.5, 1.5) * (X["b"].to_numpy() - 0.5))
+    time = scale * rng.weibull(np.where(high, 2.5, 0.8))
+    return X, time, rng.exponential(3.0, n)
+
+
+def tried(data):
+    encoder = Preprocessor()
+    rows = data.with_features(encoder.fit_transform(data.X))
+    split = split_data(rows.x.numpy(), encoder.columns_)
+    of_each = [[get_family(name) for name in FAMILIES]] * data.n_causes
+    return try_all(rows, split, of_each, GRID, 0, Machine(torch.device("cpu")))
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, time, censored = two_weibull()
+    return tried(survival_data(X, (time <= censored, np.minimum(time, censored))))
+
+
+def families_of(trials, trees):
+    """Families of the trials with more than one leaf, or with one."""
+    return {trial.candidate.family for trial in trials if bool(trial.candidate.depth) == trees}
+
+
+def test_trees_are_sought_with_the_family_that_fits_in_their_leaves(found):
+    single = [trial for trial in found.trials if not trial.candidate.depth]
+    assert min(single, key=lambda trial: trial.mean).candidate.family == "spline_po"
+    assert found.of_family.name == "weibull"
+    assert families_of(found.trials, trees=True) == {"weibull"}
+    assert families_of(found.trials, trees=False) == set(FAMILIES)
+
+
+def test_trees_that_were_given_up_stay_in_the_table(found):
+    assert families_of(found.given_up, trees=True) == {"spline_po"}
+    best = {
+        name: min(row["loss"] for row in found.table(found.trials[0]) if row["family"] == name) for name in FAMILIES
+    }
+    assert best["weibull"] < best["spline_po"]
+    told = {row["family"] for row in found.table(found.trials[0]) if row["depth"]}
+    assert told == set(FAMILIES)
+
+
+def test_the_family_stays_where_it_fits():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((600, 2)), columns=list("ab"))
+    time = rng.logistic(size=600) * 0.3 + np.where(X["a"] > 0.5, 1.0, -1.0)
+    found = tried(survival_data(X, (np.ones(600, bool), np.exp(time))))
+    assert found.of_family.name == "spline_po"
+    assert not found.given_up
+
+
+def test_each_cause_has_the_family_that_fits_in_the_leaves():
+    X, first, _ = two_weibull()
+    rng = np.random.default_rng(2)
+    second = np.exp(0.4 * rng.logistic(size=len(X)) + np.where(X["a"] > 0.5, 1.5, 0.0))
+    data = survival_data(X, time=np.minimum(first, second), cause=np.where(first < second, 1, 2))
+    found = tried(data)
+    assert found.of_family.name == SEPARATOR.join(["weibull", "spline_po"])
+    assert families_of(found.trials, trees=False) == families_of(found.trials, trees=True) == {found.of_family.name}
