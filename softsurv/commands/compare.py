@@ -32,7 +32,7 @@ examples:
 names: soft, optimal (softsurv's trees with their defaults); cox, forest, boosting, greedy_tree (scikit-survival);
 kaplan_meier (one curve for all rows); MODULE:CLASS for any other model of scikit-survival or lifelines.
 With --entry or --weight, cox and kaplan_meier are softsurv's own, and other libraries' models are refused. --upper is
-for soft trees alone: then soft is the only model by default. cox needs more rows than features.
+for soft trees alone: then soft is the only model by default. cox needs more rows in a fold than features.
 harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
 """
 
@@ -72,12 +72,13 @@ def run(args: argparse.Namespace) -> int:
     out = None if args.out is None else output_csv(args.out, "measures", args.data)
     picture = None if args.plot is None else _picture(args.plot)
     data = read_data(args, training=True)  # before what is slow to load
-    if args.models is None and "cox" in names and data.X.shape[1] > data.n:
-        names.remove("cox")
-        note("Cox regression is left out: it cannot be fitted to more features than rows")
 
     from softsurv.explore.comparison import compare
+    from softsurv.explore.rivals import rows_of_a_fold
 
+    if args.models is None and "cox" in names and data.X.shape[1] > rows_of_a_fold(data, args.folds):
+        names.remove("cox")
+        note("Cox regression is left out: it cannot be fitted to more features than the rows that a fold trains on")
     models = {name: _model(name) for name in names}
     echo(data_line(data))
     shown = False if args.no_progress else None

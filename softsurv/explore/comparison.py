@@ -19,7 +19,7 @@ from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import whole
 from softsurv.estimators.shared.progress import progress_line
-from softsurv.explore.rivals import made, measured
+from softsurv.explore.rivals import made, measured, rows_of_a_fold
 from softsurv.explore.style import literal_text, plain_axes, series_style
 from softsurv.metrics.evaluate import warn_of_ignored
 from softsurv.stopping import many_fits
@@ -168,10 +168,10 @@ def compare(
     """
     rows = survival_data(data, y, **reader_columns(compare, columns)).that_count().require_events()
     warn_of_ignored(rows.event, rows.upper)
-    named = _named(models, rows)
     whole("seed", seed, 0)
     whole("n_folds", n_folds, 2)
     whole("n_repeats", n_repeats, 1)
+    named = _named(models, rows, n_folds)
     options = {} if times is None else {"times": times}
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
     found: list[dict[str, Any]] = []
@@ -202,17 +202,18 @@ def _one(name: str, model: Any, number: int, train: SurvivalData, test: Survival
     return kept | {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
 
 
-def _named(models: Any, rows: SurvivalData) -> dict[str, Any]:
+def _named(models: Any, rows: SurvivalData, n_folds: int) -> dict[str, Any]:
     """Models by name; those of a list go by their class, numbered where a name comes twice."""
+    training = rows_of_a_fold(rows, n_folds)
     if isinstance(models, Mapping):
-        named = {str(name): made(model, rows) for name, model in models.items()}
+        named = {str(name): made(model, rows, training) for name, model in models.items()}
     else:
         listed = [models] if isinstance(models, str) or hasattr(models, "fit") else list(models)
         named = {}
         for model in listed:
             stem = model if isinstance(model, str) else type(model).__name__
             count = sum(known == stem or known.startswith(f"{stem} ") for known in named)
-            named[f"{stem} {count + 1}" if count else stem] = made(model, rows)
+            named[f"{stem} {count + 1}" if count else stem] = made(model, rows, training)
     if not named:
         raise InvalidParameterError("models must hold at least one model, got none")
     for name, model in named.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -109,16 +110,22 @@ HISTORIES = ("cause", "subject", "entry", "weight")
 """Fields that make rows such a history."""
 
 
-def made(model: Any, data: SurvivalData) -> Any:
-    """A model as it is, or the one of a name that these rows can be given to."""
+def rows_of_a_fold(data: SurvivalData, n_folds: int) -> int:
+    """About how many rows a fold trains on."""
+    return data.n - math.ceil(data.n / n_folds)
+
+
+def made(model: Any, data: SurvivalData, rows: int | None = None) -> Any:
+    """A model as it is, or the one of a name that these rows can be given to, ``rows`` of them at a time."""
+    rows = data.n if rows is None else rows
     if not isinstance(model, str):
         return model
     if model not in NAMED:
         raise InvalidParameterError(f"models must be estimators, or names out of {', '.join(NAMED)}; got {model!r}")
-    if model in WITHOUT_PENALTY and data.X.shape[1] > data.n:
+    if model in WITHOUT_PENALTY and data.X.shape[1] > rows:
         raise InvalidParameterError(
-            f"{model} cannot be fitted to more features than rows, got {data.X.shape[1]} features and {data.n} rows; "
-            "leave it out, or give a model with a penalty, such as scikit-survival's "
+            f"{model} cannot be fitted to more features than rows, got {data.X.shape[1]} features and {rows} rows to "
+            "train on; leave it out, or give a model with a penalty, such as scikit-survival's "
             "CoxnetSurvivalAnalysis(fit_baseline_model=True)"
         )
     more = any(getattr(data, name) is not None for name in HISTORIES)

@@ -97,6 +97,6 @@ def test_what_other_libraries_cannot_be_given_is_named(parts):
 @pytest.mark.parametrize("name", ["cox", "cause_specific_cox"])
 def test_regressions_without_a_penalty_are_refused_for_more_features_than_rows(name):
     """They failed after a minute, and with them what was measured before."""
-    wide = survival_data(np.random.default_rng(0).normal(size=(30, 40)), time=np.arange(1.0, 31.0), event=np.ones(30))
-    with pytest.raises(InvalidParameterError, match=f"{name} cannot be fitted to .* got 40 features and 30 rows"):
-        compare([KaplanMeier(), name], wide)
+    wide = survival_data(np.random.default_rng(0).normal(size=(30, 28)), time=np.arange(1.0, 31.0), event=np.ones(30))
+    with pytest.raises(InvalidParameterError, match=f"{name} cannot be fitted to .* got 28 features and 24 rows to tr"):
+        compare([KaplanMeier(), name], wide, n_folds=5)  # of all 30 rows it could
