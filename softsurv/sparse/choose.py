@@ -124,18 +124,26 @@ def try_all(
     ]
     chosen, join = [_usual(known) for known in by_cause], partial(_joined, by_cause, fold, grid, machine)
     of_family, single = join(chosen)
-    trials, given_up = [] if max(grid.leaves) == 1 else of_family.trees(stop, tell), list[Trial]()
+    trials, given_up = [] if max(grid.leaves) == 1 else _of_depth(of_family.trees(stop, tell), grid), list[Trial]()
     if (others := _others(chosen, by_cause, single, trials, stop)) is not None:
         again, alone = join(others)
-        given_up = again.trees(stop, tell)
-        if given_up and surpass(given_up, trials):
+        given_up = _of_depth(again.trees(stop, tell), grid)
+        if given_up and _as_deep(given_up, trials, grid) and surpass(given_up, trials):
             of_family, single, trials, given_up = again, alone, given_up, trials
-    if grid.depth is not None:  # with too few rows for this depth, trees of fewer leaves remain
-        trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
     problems = {one.name: take(one.problems, last) for one in [*known, of_family]}
     return Tried(tuple(trials), problems, of_family, space, tuple(given_up))
+
+
+def _of_depth(trees: list[Trial], grid: Grid) -> list[Trial]:
+    """The trees of the depth that is asked for; where rows or time are too few for it, those of fewer leaves."""
+    return [trial for trial in trees if trial.candidate.depth == grid.depth] or trees
+
+
+def _as_deep(trees: list[Trial], others: list[Trial], grid: Grid) -> bool:
+    """Whether trees have the depth that is asked for if others have it: the time for them may have been short."""
+    return grid.depth is None or trees[0].candidate.depth == grid.depth or others[0].candidate.depth != grid.depth
 
 
 def _usual(known: Sequence[Known]) -> Known:

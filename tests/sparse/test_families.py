@@ -1,5 +1,7 @@
 """The family of leaves is chosen once more where the rules of a tree say that another one fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,8 @@ from softsurv.sparse.causes import SEPARATOR
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
 from softsurv.sparse.folds import Grid
+from softsurv.sparse.prefer import surpass
+from softsurv.sparse.trials import FamilyTrials
 
 GRID = Grid(leaves=(1, 2), ridges=(0.3,), terms=(1,), shrinkage=((10.0, None), (10.0, 1.0), (1.0, 0.1)), more_leaves=())
 FAMILIES = ("spline_po", "weibull")
@@ -28,12 +32,12 @@ def two_weibull(n=1200, seed=1):
     return X, time, rng.exponential(3.0, n)
 
 
-def tried(data):
+def tried(data, grid=GRID):
     encoder = Preprocessor()
     rows = data.with_features(encoder.fit_transform(data.X))
     split = split_data(rows.x.numpy(), encoder.columns_)
     of_each = [[get_family(name) for name in FAMILIES]] * data.n_causes
-    return try_all(rows, split, of_each, GRID, 0, Machine(torch.device("cpu")))
+    return try_all(rows, split, of_each, grid, 0, Machine(torch.device("cpu")))
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,25 @@ def test_trees_that_were_given_up_stay_in_the_table(found):
     assert best["weibull"] < best["spline_po"]
     told = {row["family"] for row in found.table(found.trials[0]) if row["depth"]}
     assert told == set(FAMILIES)
+
+
+def test_trees_of_another_family_have_the_depth_that_is_asked_for(monkeypatch):
+    """Time ends after the shallow ones: better as they are, they are no answer to ``depth=2``."""
+    X, time, censored = two_weibull()
+    whole, asked = FamilyTrials.trees, []
+
+    def cut_off(self, stop, tell):
+        asked.append(self.name)
+        found = whole(self, stop, tell)
+        return [one for one in found if one.candidate.leaves == 2] if self.name == "weibull" else found
+
+    monkeypatch.setattr(FamilyTrials, "trees", cut_off)
+    data = survival_data(X, (time <= censored, np.minimum(time, censored)))
+    found = tried(data, replace(GRID, leaves=(2, 3), depth=2))
+    assert asked == ["spline_po", "weibull"]
+    assert {trial.candidate.depth for trial in found.trials} == {2}
+    assert families_of(found.trials, trees=True) == {"spline_po"}
+    assert surpass(found.given_up, found.trials)
 
 
 def test_the_family_stays_where_it_fits():
