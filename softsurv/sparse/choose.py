@@ -41,8 +41,8 @@ class Tried:
     trials : tuple of Trial
     problems : dict of Problems
         The problems of all rows, by the family's name in a candidate.
-    of_family : FamilyTrials
-        The family, folds and problems with which trees were tried.
+    of_family, of_one_leaf : FamilyTrials
+        The family, folds and problems with which trees were tried; and those of one leaf, where events have causes.
     space : RowSpace
         The features of the problems.
     given_up : tuple of Trial
@@ -52,6 +52,7 @@ class Tried:
     trials: tuple[Trial, ...]
     problems: dict[str, Problems]
     of_family: FamilyTrials
+    of_one_leaf: FamilyTrials
     space: RowSpace
     given_up: tuple[Trial, ...] = ()
 
@@ -123,17 +124,18 @@ def try_all(
         [one for one, (k, *_) in zip(found, asked, strict=True) if one and k == own] for own in range(len(parts))
     ]
     chosen, join = [_usual(known) for known in by_cause], partial(_joined, by_cause, fold, grid, machine)
-    of_family, single = join(chosen)
-    trials, given_up = [] if max(grid.leaves) == 1 else _of_depth(of_family.trees(stop, tell), grid), list[Trial]()
+    of_one_leaf, single = join(chosen)
+    of_family, given_up = of_one_leaf, list[Trial]()
+    trials = [] if max(grid.leaves) == 1 else _of_depth(of_family.trees(stop, tell), grid)
     if (others := _others(chosen, by_cause, single, trials, stop)) is not None:
-        again, alone = join(others)
+        again, _ = join(others)  # one leaf stays with the families that do best in it
         given_up = _of_depth(again.trees(stop, tell), grid)
         if given_up and _as_deep(given_up, trials, grid) and surpass(given_up, trials):
-            of_family, single, trials, given_up = again, alone, given_up, trials
+            of_family, trials, given_up = again, given_up, trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
-    problems = {one.name: take(one.problems, last) for one in [*known, of_family]}
-    return Tried(tuple(trials), problems, of_family, space, tuple(given_up))
+    problems = {one.name: take(one.problems, last) for one in [*known, of_one_leaf, of_family]}
+    return Tried(tuple(trials), problems, of_family, of_one_leaf, space, tuple(given_up))
 
 
 def _of_depth(trees: list[Trial], grid: Grid) -> list[Trial]:

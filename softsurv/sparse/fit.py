@@ -203,7 +203,8 @@ def fit_rules(
     while True:
         best, reason = preferred(left, prefer, grid.ridge_scale)
         chosen, problems, space = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family], tried.space
-        settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
+        trials = tried.of_family if chosen.rules else tried.of_one_leaf
+        settings = settle(chosen, trials if data.n_causes > 1 else None, grid)
         if some is not data:
             chosen, problems, space = on_all_rows(chosen, whole, split, families, grid, training, counts)
             stopped = stopped or (None if training.budget is None else training.budget.status)

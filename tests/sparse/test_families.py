@@ -11,6 +11,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
+from softsurv.sparse import fit
 from softsurv.sparse.causes import SEPARATOR
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
@@ -32,10 +33,22 @@ def two_weibull(n=1200, seed=1):
     return X, time, rng.exponential(3.0, n)
 
 
-def tried(data, grid=GRID):
+def with_causes(n=1200):
+    """The same with events of a second cause, of proportional odds."""
+    X, first, _ = two_weibull(n)
+    rng = np.random.default_rng(2)
+    second = np.exp(0.4 * rng.logistic(size=len(X)) + np.where(X["a"] > 0.5, 1.5, 0.0))
+    return survival_data(X, time=np.minimum(first, second), cause=np.where(first < second, 1, 2))
+
+
+def encoded(data):
     encoder = Preprocessor()
-    rows = data.with_features(encoder.fit_transform(data.X))
-    split = split_data(rows.x.numpy(), encoder.columns_)
+    return data.with_features(encoder.fit_transform(data.X)), encoder.columns_
+
+
+def tried(data, grid=GRID):
+    rows, columns = encoded(data)
+    split = split_data(rows.x.numpy(), columns)
     of_each = [[get_family(name) for name in FAMILIES]] * data.n_causes
     return try_all(rows, split, of_each, grid, 0, Machine(torch.device("cpu")))
 
@@ -98,10 +111,23 @@ def test_the_family_stays_where_it_fits():
 
 
 def test_each_cause_has_the_family_that_fits_in_the_leaves():
-    X, first, _ = two_weibull()
-    rng = np.random.default_rng(2)
-    second = np.exp(0.4 * rng.logistic(size=len(X)) + np.where(X["a"] > 0.5, 1.5, 0.0))
-    data = survival_data(X, time=np.minimum(first, second), cause=np.where(first < second, 1, 2))
-    found = tried(data)
+    found = tried(with_causes())
     assert found.of_family.name == SEPARATOR.join(["weibull", "spline_po"])
-    assert families_of(found.trials, trees=False) == families_of(found.trials, trees=True) == {found.of_family.name}
+    assert families_of(found.trials, trees=True) == {found.of_family.name}
+    # one leaf is that of the families which do best in it: trees were compared with a worse one
+    assert families_of(found.trials, trees=False) == {found.of_one_leaf.name} == {SEPARATOR.join(["spline_po"] * 2)}
+    assert {found.of_family.name, found.of_one_leaf.name} <= found.problems.keys()
+
+
+@pytest.mark.parametrize("choice_rows", [None, 600])
+def test_a_single_leaf_of_causes_is_of_its_own_families(monkeypatch, choice_rows):
+    """Also where the trees that it is preferred to are of others."""
+    monkeypatch.setattr("softsurv.sparse.fit.preferred", lambda trials, *how: (trials[0], "of course"))
+    settled, settle = [], fit.settle
+    monkeypatch.setattr("softsurv.sparse.fit.settle", lambda *how: settled.append(how[1].name) or settle(*how))
+    rows, columns = encoded(with_causes())
+    families = [get_family(name) for name in FAMILIES]
+    made = fit.fit_rules(rows, columns, families, GRID, machine=Machine(torch.device("cpu")), choice_rows=choice_rows)
+    assert made.tried.of_family.name != made.tried.of_one_leaf.name
+    assert [tree.family.name for tree in made.trees] == ["spline_po", "spline_po"]
+    assert settled == [made.tried.of_one_leaf.name]
