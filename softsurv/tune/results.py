@@ -57,7 +57,9 @@ class StudyResult:
         chosen = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters.items())
         words = f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
         if self.default_is_due:
-            return f"{words}\ndefault arguments: not measured, the time was up; the same call again measures them"
+            return (
+                f"{words}\ndefault arguments: not measured, the time was up; the same call with more time measures them"
+            )
         return words if self.default is None else f"{words}\n{self._against_default()}"
 
     def against_default(self) -> pd.DataFrame:

@@ -122,7 +122,7 @@ def study(
         Fit the best arguments on all rows, once no trial is running.
     compare_default : bool
         If the best is refitted, also measure the estimator with its default arguments on the same folds. Where the time
-        was up, a further call does.
+        was up, the same call with more time does.
     record : mapping, optional
         Further entries for the record of the run beside the model, such as the columns of the outcome.
 

@@ -98,7 +98,7 @@ def test_no_further_fold_of_the_default_is_begun_when_the_time_is_up(data, quick
         patch.setattr(stopping.time, "monotonic", lambda: now[0])
         late = quick(data, quick_space, **options, time_limit=50.0)
         assert (late.default, late.default_is_due, parts) == (None, True, [slice(0, 1)])
-        assert "not measured, the time was up; the same call again" in late.summary()
+        assert "not measured, the time was up; the same call with more time" in late.summary()
         enough = quick(data, quick_space, **options, time_limit=130.0)
     assert not enough.default_is_due
     parts = folds_of_content(data, 2, 0)
