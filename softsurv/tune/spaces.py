@@ -12,6 +12,8 @@ from typing import Any
 import joblib
 import numpy as np
 import optuna
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
 from softsurv.data.survival_data import SurvivalData
@@ -133,7 +135,7 @@ def default_space(
         ``space=`` of the study. Soft trees are of rules if its ``max_terms`` holds a number. Otherwise they are dense
         if it names an argument that only dense trees have or ``max_terms=None``, or if fairness is measured.
     data : SurvivalData, optional
-        Where it has more columns than rows, the penalties of slopes are searched among as much larger ones as those
+        Where it has more encoded columns than rows, the penalties of slopes are searched among as much larger ones as those
         that a tree tries by itself.
     """
     if given is not None and not isinstance(given, Mapping):
@@ -152,13 +154,19 @@ def default_space(
 
 def _scaled(space: dict[str, Any], given: Space, data: SurvivalData | None) -> dict[str, Any]:
     """The space with the penalties of slopes for as many columns as the rows have (`ridge_scale`)."""
-    if data is None or data.X.shape[1] <= data.n:
+    if data is None or _most_columns(data.X) <= data.n:
         return dict(space)
     scale = ridge_scale(encoded_rows(data, given.get("preprocess", True) is not False, data.X.columns.tolist())[1])
     ends = {name: (space[name].low, space[name].high) for name in ("l2", "routing_l2") if name in space}
     return space | {
         name: Range(scaled_ridge(low, scale), scaled_ridge(high, scale), log=True) for name, (low, high) in ends.items()
     }
+
+
+def _most_columns(X: pd.DataFrame) -> int:
+    """Encoded columns at most: numbers with whether they are missing, categories with a column for each level."""
+    of_each = (2 if is_numeric_dtype(kind) else X.iloc[:, k].nunique() + 1 for k, kind in enumerate(X.dtypes))
+    return sum(of_each)
 
 
 def _counts_terms(given: Space) -> bool:

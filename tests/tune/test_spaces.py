@@ -66,6 +66,17 @@ def test_more_columns_than_rows_ask_for_stronger_penalties_of_slopes(given, scal
     assert StudyObjective(data, space=given | {"l2": 2.0}).space["l2"] == 2.0
 
 
+def test_levels_count_as_the_columns_that_they_become():
+    rng, n = np.random.default_rng(0), 80
+    X = pd.DataFrame({f"city{k}": rng.choice(list("abcdefghijklmnop"), n) for k in range(30)})
+    data = SurvivalData(X, rng.exponential(size=n), np.ones(n))
+    single = SoftSurvivalTree(depth=0, leaf="weibull").fit(data).candidate_.ridge
+    space = default_space("soft", data=data)
+    assert space["l2"].low < single < space["l2"].high
+    assert space["l2"] != default_space("soft")["l2"]
+    assert default_space("soft", data=SurvivalData(X[["city0"]], data.time, data.event)) == default_space("soft")
+
+
 def test_a_fixed_depth_counts_wherever_it_stands():
     space = {"shrinkage": Range(0.1, 1.0), "depth": 0, "leaf": "weibull", "l2": 1.0}
     assert suggest(fixed(), space) == {"depth": 0, "leaf": "weibull", "l2": 1.0}
