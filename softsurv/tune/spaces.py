@@ -135,8 +135,8 @@ def default_space(
         ``space=`` of the study. Soft trees are of rules if its ``max_terms`` holds a number. Otherwise they are dense
         if it names an argument that only dense trees have or ``max_terms=None``, or if fairness is measured.
     data : SurvivalData, optional
-        Where it has more encoded columns than rows, the penalties of slopes are searched among as much larger ones as those
-        that a tree tries by itself.
+        Where it has more encoded columns than rows, the penalties of slopes are searched among as much larger ones as
+        those that a tree tries by itself.
     """
     if given is not None and not isinstance(given, Mapping):
         raise InvalidParameterError(f"space must be a mapping of arguments to values, got {given!r}")

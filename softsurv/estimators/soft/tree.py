@@ -39,9 +39,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
         clearly better.
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
-        Weibull, log-normal and both splines. Log-logistic is kept unless another one is clearly better; with competing
-        causes Weibull is, for each cause. Dense splits, and ``depth=0`` with ``l2`` given, one kind of event and no
-        more encoded columns than rows, take log-logistic without a choice.
+        Weibull, log-normal and both splines. Log-logistic is kept unless another one is clearly better, in a single
+        leaf or in those of the tree; with competing causes Weibull is, for each cause. Dense splits, and ``depth=0``
+        with ``l2`` given, one kind of event and no more encoded columns than rows, take log-logistic without a choice.
     max_terms : int, None or "auto"
         Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
         3, but dense splits where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
