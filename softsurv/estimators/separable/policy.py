@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards, mean_score
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of
 from softsurv.estimators.shared.inputs import checked_matrix, checked_target, checked_treatment, coded
@@ -58,10 +58,10 @@ class OutcomePolicyTree(PolicyTree):
         """
         check_is_fitted(self, "tree_")
         tables = {"propensity": propensity, "predicted": predicted, "scores": scores}
-        held_out = self._held_out(X, sample_weight, y=y, treatment=treatment, **tables)
+        held_out, chosen = self._held_out(X, sample_weight, y=y, treatment=treatment, **tables)
         known = self.treatments_
         rewards = read_rewards(held_out, self.method, y, treatment, propensity, predicted, scores, known)
-        return self._mean_score(X, held_out, rewards)
+        return mean_score(rewards, chosen, held_out.rows.weight)
 
 
 @dataclass(eq=False, repr=False)

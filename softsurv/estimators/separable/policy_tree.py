@@ -94,8 +94,8 @@ class PolicyTree(SeparableTree, SearchArguments):
             )
         return float(table[np.arange(len(chosen)), chosen].mean())
 
-    def _held_out(self, X: Any, sample_weight: Any, **columns: Any) -> TrainingTable:
-        """Rows to value the policy on, read as a fit reads them; nothing is learned of them but their places."""
+    def _held_out(self, X: Any, sample_weight: Any, **columns: Any) -> tuple[TrainingTable, IntArray]:
+        """Rows to value the policy on, read as a fit reads them, and the treatment chosen for each (N,)."""
         if all(columns.get(name) is None for name in ("treatment", "scores")):
             raise InvalidParameterError(
                 "treatment must say which treatment each row was given, got None; in cross-validation scikit-learn "
@@ -104,15 +104,16 @@ class PolicyTree(SeparableTree, SearchArguments):
         reader = clone(self).set_params(
             max_depth=0, max_leaves=None, thresholds=1, min_samples_leaf=1, min_weight_fraction_leaf=0.0
         )
-        return reader._training(X, sample_weight, **columns)
-
-    def _mean_score(self, X: Any, held_out: TrainingTable, rewards: Rewards) -> float:
-        """Mean score, by weight, of the treatments that the tree chooses for held-out rows."""
-        chosen = self.label_[self.apply(X)[held_out.kept]]
-        return float(np.average(rewards.scores[np.arange(len(chosen)), chosen], weights=held_out.rows.weight))
+        held_out = reader._training(X, sample_weight, **columns)
+        return held_out, self.label_[self.apply(X)[held_out.kept]]
 
     def _own_state(self) -> dict[str, Any]:
         return {"treatments": names_for_state(self.treatments_), "kind": self.treatments_.dtype.str}
 
     def _restore_own(self, state: dict[str, Any]) -> None:
         self.treatments_ = names_from_state(state["treatments"], state["kind"])
+
+
+def mean_score(rewards: Rewards, chosen: IntArray, weight: FloatArray) -> float:
+    """Mean score, by weight, of the treatments that a tree chooses for held-out rows."""
+    return float(np.average(rewards.scores[np.arange(len(chosen)), chosen], weights=weight))

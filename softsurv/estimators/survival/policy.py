@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.separable.capacity_policy import within_capacity
-from softsurv.estimators.separable.policy_tree import PolicyTree
+from softsurv.estimators.separable.policy_tree import PolicyTree, mean_score
 from softsurv.estimators.shared.checks import number, one_of, share, whole
+from softsurv.estimators.shared.inputs import checked_treatment, coded
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
 from softsurv.exact.objectives.policy import METHODS
@@ -150,14 +151,15 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         check_is_fitted(self, "tree_")
         scoring = self._scoring()
         columns = {"treatment": treatment, "propensity": propensity, **_outcome(y)}
-        held_out = self._held_out(X, sample_weight, **columns)
-        rewards = scoring.rewards(held_out, y, treatment, propensity)
-        if rewards.treatments.tolist() != self.treatments_.tolist():
+        held_out, chosen = self._held_out(X, sample_weight, **columns)
+        given, _ = coded("treatment", checked_treatment(treatment, held_out.n_given)[held_out.kept])
+        if given.tolist() != self.treatments_.tolist():
             raise InvalidSurvivalDataError(
-                f"treatment must take the values of training, {self.treatments_.tolist()}, got "
-                f"{rewards.treatments.tolist()}: each has a survival model of the rows scored"
+                f"treatment must take the values of training, {self.treatments_.tolist()}, got {given.tolist()}: each "
+                "has a survival model of the rows scored"
             )
-        return self._mean_score(X, held_out, rewards)
+        rewards = scoring.rewards(held_out, y, treatment, propensity)
+        return mean_score(rewards, chosen, held_out.rows.weight)
 
     def _scoring(self) -> RestrictedMeanScoring:
         """How rows are scored, once the arguments are checked."""

@@ -112,12 +112,18 @@ def test_the_score_is_the_estimated_time_of_the_policy(trial, true_means):
     assert held_out == pytest.approx(truth, abs=0.1)  # two standard errors
 
 
-def test_a_score_needs_the_treatments_of_training(trial):
+def test_a_score_needs_the_treatments_of_training(trial, monkeypatch):
     frame, time, event, treatment, _, _ = trial(300, 2)
     tree = OptimalSurvivalPolicyTree(HORIZON, max_depth=1).fit(frame, (event, time), treatment=treatment)
     with pytest.raises(InvalidParameterError, match=r"treatment must say .* enable_metadata_routing is set"):
         tree.score(frame, (event, time))
     with pytest.raises(InvalidSurvivalDataError, match=r"take the values of training, \[0, 1\], got \[1, 2\]"):
         tree.score(frame, (event, time), treatment=treatment + 1)
+    monkeypatch.delattr("softsurv.estimators.survival.policy_rewards.RestrictedMeanScoring.rewards")  # no model before
+    same = treatment == 1
+    with pytest.raises(InvalidSurvivalDataError, match=r"take the values of training, \[0, 1\], got \[1\]: each has a"):
+        tree.score(frame[same], (event[same], time[same]), treatment=treatment[same])
+    with pytest.raises(ValueError, match="feature names should match"):
+        tree.score(frame.add_prefix("other "), (event, time), treatment=treatment)
     with pytest.raises(InvalidParameterError, match="horizon must be the time"):
         tree.set_params(horizon=None).score(frame, (event, time), treatment=treatment)
