@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.in_thread import InThread
 from softsurv.results import Status
 
 POLL_SECONDS = 0.05
@@ -241,17 +242,8 @@ class StopSignal:
             return not over
 
     def _in_thread(self, work: Callable[[], Answer], meanwhile: Callable[[], None] | None) -> Answer:
-        answers: list[Answer] = []
-        errors: list[BaseException] = []
-
-        def inside() -> None:
-            try:
-                answers.append(work())
-            except BaseException as error:  # raised again by the caller's thread
-                errors.append(error)
-
-        self._thread = thread = threading.Thread(target=inside, daemon=True)
-        thread.start()
+        aside = InThread(work)
+        self._thread = thread = aside.thread
         try:
             self._look_after(thread, meanwhile)
         except BaseException:
@@ -261,9 +253,7 @@ class StopSignal:
             raise
         finally:
             self._thread = None
-        if errors:
-            raise errors[0]
-        return answers[0]
+        return aside.answer()
 
     def _look_after(self, thread: threading.Thread, meanwhile: Callable[[], None] | None) -> None:
         while True:

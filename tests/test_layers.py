@@ -18,6 +18,7 @@ ROWS = [
         "numerics",
         "roots",
         "stopping",
+        "in_thread",
         "cores",
         "files",
         "kernel_cache",
@@ -40,6 +41,7 @@ NEIGHBOURS = {
     ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
     ("nonparametric", "greenwood"),  # the variance of Kaplan-Meier
     ("stopping", "results"),  # why to stop is a Status
+    ("stopping", "in_thread"),  # work whose limits are looked after
     ("numerics", "clamps"),
     ("kernel_cache", "errors"),
     ("cores", "errors"),  # a limit that is no number

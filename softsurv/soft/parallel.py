@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from threading import Thread
 from typing import TypeVar
 
 import torch
 
 from softsurv.cores import n_cores
+from softsurv.in_thread import InThread
 from softsurv.stopping import POLL_SECONDS, StopSignal
 
 Part = TypeVar("Part")
@@ -73,22 +73,10 @@ def unless_stopped(work: Callable[[], Result], budget: StopSignal | None) -> Res
     For compiled code of other libraries, which hears no Ctrl-C. Also where no budget takes the Ctrl-C, it interrupts at
     once here. The work goes on in its thread, so it must end soon by itself.
     """
-    found: list[Result] = []
-    errors: list[BaseException] = []
-
-    def inside() -> None:
-        try:
-            found.append(work())
-        except BaseException as error:  # raised again by the caller's thread
-            errors.append(error)
-
-    thread = Thread(target=inside, daemon=True)
-    thread.start()
-    while thread.is_alive() and (budget is None or not budget.exhausted):
-        thread.join(POLL_SECONDS)
-    if errors:
-        raise errors[0]
-    return found[0] if found else None
+    aside = InThread(work)
+    while aside.thread.is_alive() and (budget is None or not budget.exhausted):
+        aside.thread.join(POLL_SECONDS)
+    return None if aside.thread.is_alive() else aside.answer()
 
 
 @cache

@@ -127,10 +127,13 @@ def try_all(
     of_one_leaf, single = join(chosen)
     of_family, given_up = of_one_leaf, list[Trial]()
     trials = [] if max(grid.leaves) == 1 else _of_depth(of_family.trees(stop, tell), grid)
-    if (others := _others(chosen, by_cause, single, trials, stop)) is not None:
+    others = better_families(chosen, by_cause, single, trials) if trials and not stop() else None
+    if others is not None:
         again, _ = join(others)  # one leaf stays with the families that do best in it
         given_up = _of_depth(again.trees(stop, tell), grid)
-        if given_up and _as_deep(given_up, trials, grid) and surpass(given_up, trials):
+        # both begin with the smallest size; where time ended this search early, trees may lack the depth asked for
+        as_deep = bool(given_up) and given_up[0].candidate.depth == trials[0].candidate.depth
+        if as_deep and surpass(given_up, trials):
             of_family, trials, given_up = again, given_up, trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
@@ -143,28 +146,10 @@ def _of_depth(trees: list[Trial], grid: Grid) -> list[Trial]:
     return [trial for trial in trees if trial.candidate.depth == grid.depth] or trees
 
 
-def _as_deep(trees: list[Trial], others: list[Trial], grid: Grid) -> bool:
-    """Whether trees have the depth that is asked for if others have it: the time for them may have been short."""
-    return grid.depth is None or trees[0].candidate.depth == grid.depth or others[0].candidate.depth != grid.depth
-
-
 def _usual(known: Sequence[Known]) -> Known:
     """The family of a cause that trees are grown with first."""
     usual = usual_family([trial for _, trials in known for trial in trials])
     return next(one for one in known if one[0].name == usual)
-
-
-def _others(
-    chosen: Sequence[Known],
-    by_cause: Sequence[Sequence[Known]],
-    single: list[Trial],
-    trees: list[Trial],
-    stop: Callable[[], bool],
-) -> list[Known] | None:
-    """The families with which trees are sought again, where trees are worth it and others do clearly better in them."""
-    if not trees or stop() or best_of(trees).mean >= best_of(single).mean:
-        return None
-    return better_families(chosen, by_cause, best_of(trees))
 
 
 def _joined(

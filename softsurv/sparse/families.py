@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softsurv.sparse.prefer import Trial
+from softsurv.sparse.prefer import Trial, best_of
 from softsurv.sparse.settle import LeafSetting, losses_under
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import Rules
@@ -22,11 +22,17 @@ Known = tuple[FamilyTrials, list[Trial]]
 """A family of one cause, and its trials of one leaf."""
 
 
-def better_families(chosen: Sequence[Known], by_cause: Sequence[Sequence[Known]], tree: Trial) -> list[Known] | None:
-    """For each cause the family that predicts held-out rows best in the leaves of a tree; None where those chosen stay.
+def better_families(
+    chosen: Sequence[Known], by_cause: Sequence[Sequence[Known]], single: Sequence[Trial], trees: Sequence[Trial]
+) -> list[Known] | None:
+    """For each cause the family that predicts held-out rows best in the leaves of the best tree.
 
-    The rules of the tree were sought for the families ``chosen``, so they favour these.
+    None where those ``chosen`` stay: also where one leaf (``single``) does better than all trees. The rules were sought
+    for the families chosen, so they favour these.
     """
+    tree = best_of(trees)
+    if tree.mean >= best_of(single).mean:
+        return None
     candidate = tree.candidate
     setting = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
     pairs = zip(chosen, by_cause, strict=True)

@@ -151,22 +151,32 @@ def test_recurrent_events_as_columns_or_as_data(rows):
     np.testing.assert_array_equal(one.predict_mean_count(X, [1.0, 4.0]), same.predict_mean_count(X, [1.0, 4.0]))
 
 
+def look_at_limits_of_leaves(monkeypatch, see):
+    """Call ``see`` with the time limit of each fit of leaves, before the fit."""
+    fit_causes = exact.fit_causes
+
+    def leaves(*order, budget):
+        see(budget)
+        return fit_causes(*order, budget=budget)
+
+    monkeypatch.setattr(exact, "fit_causes", leaves)
+
+
 def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
     """Their fit ends before the time limit does; where it was cut off, the fit as a whole says so."""
     X, y, _ = rows
-    deadlines, fit_exact, fit_causes = [], model_tree.fit_exact, exact.fit_causes
+    deadlines, fit_exact = [], model_tree.fit_exact
 
     def whole(*order):
         deadlines.append(order[-1].deadline)
         return fit_exact(*order)
 
-    def leaves(*order, budget):
+    def see(budget):
         deadlines.append(budget.deadline)
         budget.end_unless(np.inf)
-        return fit_causes(*order, budget=budget)
 
     monkeypatch.setattr(model_tree, "fit_exact", whole)
-    monkeypatch.setattr(exact, "fit_causes", leaves)
+    look_at_limits_of_leaves(monkeypatch, see)
     with pytest.warns(ConvergenceWarning, match="the fit of the regressions ended at its time limit.*raise time_limit"):
         found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
     limit, *ends = deadlines
@@ -178,15 +188,11 @@ def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
 def test_a_search_that_takes_all_its_time_leaves_some_for_the_leaves(rows, monkeypatch):
     """Where reading took longer than one regression, what was kept for describing the leaves was all there was."""
     X, y, _ = rows
-    ends, search, fit_causes = [], exact.search_rules, exact.fit_causes
+    ends, search = [], exact.search_rules
 
     def searched(*order):
         ends.append(order[-2].deadline)
         return search(*order)
-
-    def leaves(*order, budget):
-        ends.append(budget.deadline)
-        return fit_causes(*order, budget=budget)
 
     def slowly(*order):
         time.sleep(0.5)
@@ -194,7 +200,7 @@ def test_a_search_that_takes_all_its_time_leaves_some_for_the_leaves(rows, monke
 
     monkeypatch.setattr(model_tree, "encoded_rows", slowly)
     monkeypatch.setattr(exact, "search_rules", searched)
-    monkeypatch.setattr(exact, "fit_causes", leaves)
+    look_at_limits_of_leaves(monkeypatch, lambda budget: ends.append(budget.deadline))
     OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
     assert ends[2] - ends[1] > 1.0
 

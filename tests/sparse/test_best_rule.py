@@ -50,15 +50,18 @@ def test_a_direction_is_found_and_has_few_digits():
     assert all(c == short_number(c) for c in choice.rule.coefficients)
 
 
-def test_levels_are_grouped_by_what_they_ask_for():
-    random = np.random.default_rng(2)
-    level = random.integers(0, 4, 400)
+def rows_of_levels():
+    """Four levels of which the second and the last ask for one correction, the others for another."""
+    level = np.random.default_rng(2).integers(0, 4, 400)
     values = np.array([level == k for k in range(4)], dtype=float)
     table = np.zeros((400, 5))
     table[:, 0] = np.where(np.isin(level, (1, 3)), 1.0, -1.0)
     table[:, 2] = table[:, 4] = 0.3
-    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), np.arange(400), table, np.ones(400), 10, 2.0)
-    choice = best_rule(rows, LinearRule((0,), (1.0,), 0.5), max_terms=1)
+    return NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), np.arange(400), table, np.ones(400), 10, 2.0)
+
+
+def test_levels_are_grouped_by_what_they_ask_for():
+    choice = best_rule(rows_of_levels(), LinearRule((0,), (1.0,), 0.5), max_terms=1)
     assert set(choice.rule.columns) in ({1, 3}, {0, 2})
 
 
@@ -116,12 +119,5 @@ def test_the_coefficients_of_a_direction_are_those_that_all_rows_ask_for(old, on
 
 
 def test_the_coefficients_of_sets_of_levels_stay_one():
-    rng = np.random.default_rng(2)
-    level = rng.integers(0, 4, 400)
-    values = np.array([level == k for k in range(4)], dtype=float)
-    table = np.zeros((400, 5))
-    table[:, 0] = np.where(np.isin(level, (1, 3)), 1.0, -1.0)
-    table[:, 2] = table[:, 4] = 0.3
-    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), np.arange(400), table, np.ones(400), 10, 2.0)
     old = LinearRule((1, 3), (1.0, 1.0), 0.5)
-    assert best_rule(rows, old, max_terms=3).rule == old
+    assert best_rule(rows_of_levels(), old, max_terms=3).rule == old

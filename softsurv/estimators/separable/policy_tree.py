@@ -92,7 +92,7 @@ class PolicyTree(SeparableTree, SearchArguments):
             raise InvalidSurvivalDataError(
                 f"scores must have a row for each row of X and a column for each treatment, {wanted}, got {table.shape}"
             )
-        return float(table[np.arange(len(chosen)), chosen].mean())
+        return mean_score(Rewards(self.treatments_, table), chosen, np.ones(len(chosen)))
 
     def _held_out(self, X: Any, sample_weight: Any, **columns: Any) -> tuple[TrainingTable, IntArray]:
         """Rows to value the policy on, read as a fit reads them, and the treatment chosen for each (N,)."""
