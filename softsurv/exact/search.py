@@ -110,7 +110,7 @@ class Search(SearchState):
     def over(cls, prepared: Prepared, memory_limit: float = 1e9) -> Search:
         """The search over rows that are prepared already."""
         search = cls.__new__(cls)
-        search._start(replace(prepared, by_joint=False), memory_limit, None)
+        search._start(prepared, memory_limit, None)
         return search
 
     # -- solving -------------------------------------------------------------------------------------------------
@@ -271,6 +271,13 @@ class Search(SearchState):
             return splits
         promise = self.joint.promise(len(self.problem.feature_of))
         return splits[np.argsort(promise[splits], kind="stable")]
+
+    def promising(self, stop: StopSignal) -> NDArray[np.int32]:
+        """Splits of the root, the most promising first by what was searched so far, at least by trees of depth two."""
+        if not len(self.order):
+            order = of_depth_two(BASES[self.base], self.make_ready(2, stop), self.rows, self.scratch[0])[1]
+            self.order = self._in_order(order)
+        return self.order
 
     def _reader(self, problem: Packed, cache: Packed) -> TreeReader:
         everything = np.arange(len(self.exact_sums), dtype=np.int32)

@@ -144,7 +144,7 @@ class VectorSearch:
         """Rounding by which each constraint (C,) may be missed."""
         self._listing: Packed | None = None
         # the weights that most searches begin with
-        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))
+        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)), memory_limit)
         if depth > 2:  # else there is no cache
             self.search.memory_limit = 0.3 * self.room + self.search.held - self.search.scratch_bytes
         self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)

@@ -16,6 +16,8 @@ from softsurv.exact import search_state, vector_search
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.kernels.lists import FULL
 from softsurv.exact.objectives.fairness import KINDS, fair_search
+from softsurv.exact.objectives.linear import ERRORS
+from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -170,3 +172,49 @@ def test_a_search_ends_with_its_last_user():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def of_many_rows(depth, size=None, **how):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (2500, 6)).astype(np.int32)
+    score = codes @ rng.normal(size=6) + (codes[:, 0] == codes[:, 1]) + 2 * rng.normal(size=len(codes))
+    statistics = np.where(np.arange(2) == (score > 0).astype(int)[:, None], rng.integers(1, 6, len(codes))[:, None], 0)
+    size = None if size is None else rng.random(len(codes))
+    return VectorSearch(ERRORS, codes, np.full(6, 5), np.arange(6) > 3, statistics, depth, size=size, **how)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+@pytest.mark.parametrize("least", [None, 40.0])
+def test_trees_of_many_rows_are_compared_by_joint_sums_for_all_weights(depth, least):
+    how = {} if least is None else {"size": "random", "min_leaf": least}
+    joined, apart = of_many_rows(depth, **how), of_many_rows(depth, bounds=Bounds(joint=False), **how)
+    assert joined.search.by_joint
+    assert not apart.search.by_joint
+    for w in ([1.0, 1.0], [1.0, 3.0], [1.0, 1.0], [2.5, 1.0]):
+        found = []
+        for search in (joined, apart):
+            search.use(np.array(w))
+            best = search.best(StopSignal())
+            np.testing.assert_allclose(search.value(best.tree), best.v)
+            found.append((best.value, best.bound, best.status))
+            assert len(set(search.search.promising(StopSignal()))) == 4 * 4 + 2 * 5
+        assert found[0] == pytest.approx(found[1])
+        above = joined.best(StopSignal(), found[1][0] - 1.0)
+        assert found[1][0] - 1.0 <= above.bound <= found[1][0]
+
+
+def test_a_list_after_joint_sums_is_that_of_the_recursion():
+    lists = []
+    for bounds in (Bounds(), Bounds(joint=False)):
+        search = of_many_rows(2, bounds=bounds)
+        search.use(np.array([1.0, 1.5]))
+        listed = search.points(StopSignal(), search.best(StopSignal()).value + 10.0).v
+        lists.append(listed[np.lexsort(listed.T)])
+    assert len(lists[0]) > 1
+    np.testing.assert_allclose(*lists)
+
+
+def test_joint_sums_count_as_memory():
+    search = of_many_rows(3)
+    assert search.search.held > search.search.needed
+    assert not of_many_rows(3, memory_limit=0.5 * search.search.held).search.by_joint

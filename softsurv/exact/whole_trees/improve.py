@@ -88,26 +88,26 @@ class LocalSearch:
         depth = self.search.depth
         if depth < 2:
             return
-        for part, horizon in enumerate((HORIZON, 2, HORIZON)):
-            if part > 0 and horizon >= depth:  # there is nothing below the horizon
-                continue
+        far = max(min(HORIZON, depth - 1), 2)  # a search as deep as the trees would be the one that they are to shorten
+        all_at_once = [(2, slice(None))]
+        parts = [(far, slice(FEW)), *all_at_once, (far, slice(FEW, None))] if far > 2 else all_at_once
+        for part, (horizon, some) in enumerate(parts):
             for k, direction in enumerate(directions):
                 if (part, k) != (0, 0) and (self.work[0] < 0 or not self.stop.stage()):
                     return
                 self.search.use(direction)
-                best = self.search.best(self.stop, leaves=self.leaves, depth=min(depth, HORIZON))
+                best = self.search.best(self.stop, leaves=self.leaves, depth=far)
                 if part == 0:
                     self.stop.stage()  # where time is over the tree stays as it is
                     yield self.improved(best.tree.tree)
-                for first in self._starts(part) if horizon < depth else []:
+                for first in self._starts()[some] if horizon < depth else []:
                     if self.work[0] < 0 or not self.stop.stage():
                         return
                     yield self.improved(self.search.search.rolling(depth, horizon, self.stop, self.leaves, first))
 
-    def _starts(self, part: int) -> list[int]:
-        """First splits: a few with the longer horizon; all with the one of two; the rest with the longer one."""
-        order = [first for first in self.search.search.order.tolist() if self._is_large[first]]
-        return [order[:FEW], order, order[FEW:]][part]
+    def _starts(self) -> list[int]:
+        """First splits whose sides are large enough, the most promising first."""
+        return [first for first in self.search.search.promising(self.stop).tolist() if self._is_large[first]]
 
     def _write(self, tree: CodeTree, node: int, at: int) -> None:
         """The splits below a node of a tree, in heap order."""

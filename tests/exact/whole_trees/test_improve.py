@@ -111,11 +111,21 @@ def test_it_ends_with_its_work_or_the_time():
     assert no_time == 1
 
 
-@pytest.mark.parametrize(("depth", "seconds", "searches"), [(2, None, 2), (3, None, 4), (4, None, 6), (2, 0.0, 1)])
-def test_it_searches_no_more_than_its_trees_need(monkeypatch, depth, seconds, searches):
+@pytest.mark.parametrize(("depth", "seconds", "searches"), [(2, None, 2), (3, None, 2), (4, None, 6), (2, 0.0, 1)])
+def test_it_searches_no_more_and_no_deeper_than_its_trees_need(monkeypatch, depth, seconds, searches):
     """Below the horizon there is nothing to grow; and each search after the time limit would have its time of grace."""
     search, asked = many_codes(0, depth), []
     best = VectorSearch.best
-    monkeypatch.setattr(VectorSearch, "best", lambda *args, **how: asked.append(0) or best(*args, **how))
+    monkeypatch.setattr(VectorSearch, "best", lambda *args, **how: asked.append(how["depth"]) or best(*args, **how))
     list(LocalSearch(search, MATTHEWS, 1 << depth, StopSignal(seconds)).first_trees([np.ones(2), np.array([1.0, 2.0])]))
     assert len(asked) == searches
+    assert max(asked) == max(depth - 1, 2)
+
+
+def test_trees_of_depth_three_begin_with_every_first_split():
+    """The search of depth two before them says which are promising."""
+    search = many_codes(0, 3)
+    local = LocalSearch(search, MATTHEWS, 8, StopSignal())
+    large = int(local._is_large.sum())
+    assert large > 10
+    assert len(list(local.first_trees([np.ones(2)]))) == 1 + large
