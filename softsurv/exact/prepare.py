@@ -203,7 +203,7 @@ def prepare(
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
         bounds.similar and cancels,
-        row_kinds is None and split_costs is None and _many_cuts(task, bounds, codes, int(start[-1])),
+        cuts_pay(task, bounds, problem),
         bounds.joint and bounds.base_case and joint_pays(problem, rows),
         lambda sums: task.costs(sums[:, :width]),
         bounds.first_trees,
@@ -253,11 +253,12 @@ def _uses(
     }
 
 
-def _many_cuts(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int) -> bool:
-    """Whether the cuts of distinct rows (U, P) are so many that they are searched one by one."""
+def cuts_pay(task: Task, bounds: Bounds, problem: arrays.SearchArrays) -> bool:
+    """Whether the cuts of the distinct rows are so many that they are searched one by one."""
     proven = bounds.cuts and bounds.interval and task.superadditive
-    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
-    return proven and many and len(codes) >= CUT_ROWS
+    few_kinds, n_codes = len(problem.row_kinds.kind_stats) > 0, len(problem.feature_of)
+    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * problem.gcode.size
+    return proven and many and not few_kinds and not problem.branching and len(problem.gcode) >= CUT_ROWS
 
 
 def _merged(

@@ -99,12 +99,22 @@ class SearchState:
     def needed(self) -> float:
         """Bytes of the rows as kernels see them and of scratch."""
         rows = bytes_of(self.problem, self.rows, self.exact_sums)
-        return rows + self.scratch_bytes + (bytes_of_cuts(self.problem) if self.by_cuts else 0.0)
+        return rows + self.scratch_bytes + self.cut_bytes
 
     @property
     def held(self) -> float:
         """The same with the tables of a search by joint sums. The cache is not counted."""
-        return self.needed + (JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0)
+        return self.needed + self.joint_bytes
+
+    @property
+    def cut_bytes(self) -> float:
+        """Bytes of a search by cuts."""
+        return bytes_of_cuts(self.problem) if self.by_cuts else 0.0
+
+    @property
+    def joint_bytes(self) -> float:
+        """Bytes of the tables of a search by joint sums."""
+        return JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
 
     @property
     def scratch_bytes(self) -> float:

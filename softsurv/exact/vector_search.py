@@ -28,7 +28,7 @@ from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
-from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
+from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, cuts_pay, prepare
 from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
 from softsurv.exact.search import NO_CACHE, Search
 from softsurv.exact.task import Task
@@ -108,6 +108,8 @@ class VectorSearch:
         Its clock does not count compilation.
     lists : bool
         Whether `points` will be called: what it needs is then compiled with the rest.
+    cuts : bool
+        Whether `best` may search cut by cut where there are very many. `points` is not called then.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class VectorSearch:
         n_jobs: int = 1,
         stop: StopSignal | None = None,
         lists: bool = False,
+        cuts: bool = False,
     ) -> None:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
@@ -138,6 +141,8 @@ class VectorSearch:
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
+        by_cuts = cuts and cuts_pay(objectives.rule.task, self.bounds, self.rows.problem)
+        self.rows = replace(self.rows, by_cuts=by_cuts, first_trees=self.rows.first_trees and not by_cuts)
         self._kind_count = self.rows.problem.row_kinds.kind_count.astype(float)
         self.size, self._counts = objectives.size_of(self.totals), column_sums(self._kind_count)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
@@ -152,12 +157,13 @@ class VectorSearch:
     @property
     def held(self) -> float:
         """Bytes of the rows, of what the search makes of them and of scratch; cache and fronts apart."""
-        return bytes_of(self.statistics, self._kind_count, self.rows, self.search.problem) + self.search.scratch_bytes
+        rows = bytes_of(self.statistics, self._kind_count, self.rows, self.search.problem)
+        return rows + self.search.scratch_bytes + self.search.cut_bytes
 
     @cached_property
     def room(self) -> float:
         """Bytes for cache and fronts."""
-        return max(self.memory_limit - self.held + self.search.scratch_bytes, 0.0)
+        return max(self.memory_limit - self.held + self.search.scratch_bytes - self.search.joint_bytes, 0.0)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
@@ -176,6 +182,7 @@ class VectorSearch:
         self.w, self._listed, problem, row_kinds = w, False, self.rows.problem, self.rows.problem.row_kinds
         few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
+        similar = self.bounds.similar and rule.task.linear and not limited
         if rule.task.linear:
             label_cost = w @ weights  # (L, K)
             given = row_kinds.kind_stats if few else problem.stats
@@ -186,7 +193,7 @@ class VectorSearch:
             if few:
                 stats, base = self._kind_count @ each, self._kind_count @ base
                 row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
-                use_similar = self.bounds.similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
+                use_similar = similar and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
                 floor = row_minima(stats[:, : len(weights)])
             scale, parameters, width = float(column_sums(stats[:, : len(weights)]).max()), np.zeros(0), len(weights)
@@ -213,7 +220,8 @@ class VectorSearch:
             tolerance=RELATIVE_TOLERANCE * (scale or 1.0), use_similar=use_similar,
             use_interval=self.bounds.interval and interval_applies(rule.task.superadditive, limited),
         )  # fmt: skip
-        return replace(self.rows, task=rule.task, problem=problem, cancelled=float(base.sum()), costs=costs)
+        cancelled = float(base.sum())
+        return replace(self.rows, task=rule.task, problem=problem, cancelled=cancelled, costs=costs, similar=similar)
 
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:

@@ -17,14 +17,20 @@ from softsurv.exact.whole_trees.measures import EPSILON, MEASURES, maximise
 from softsurv.results import FitReport, Status
 
 
-def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits, *, count: bool = False) -> VectorSearch:
-    """The search whose objectives are (false negatives, false positives), and leaves where these ``count``."""
+def error_search(
+    rows: BinnedRows, label: IntArray, limits: SearchLimits, *, count: bool = False, cuts: bool = False
+) -> VectorSearch:
+    """The search whose objectives are (false negatives, false positives), and leaves where these ``count``.
+
+    ``cuts``: only best trees will be asked for, which may then be sought cut by cut.
+    """
     goals = ERRORS.with_most_leaves(limits.most_leaves) if count else ERRORS
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
         min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop,
+        cuts=cuts,
     )  # fmt: skip
     limits.room.check(search.held)
     return search
@@ -43,7 +49,7 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
         raise InvalidParameterError(
             f"objective {name!r} is for two classes, got {classes.k}; take 'accuracy' or 'balanced_accuracy'"
         )
-    search = error_search(rows, classes.label, limits)
+    search = error_search(rows, classes.label, limits, cuts=True)
     most, every = limits.most_leaves, limits.path or limits.complexity > 0
     sizes: list[SizedCodeTree] = []
     bound, value = np.inf, -np.inf
