@@ -109,7 +109,7 @@ class VectorSearch:
     lists : bool
         Whether `points` will be called: what it needs is then compiled with the rest.
     cuts : bool
-        Whether `best` may search cut by cut where there are very many. `points` is not called then.
+        Whether `best` may search cut by cut where there are very many.
     """
 
     def __init__(
@@ -223,6 +223,11 @@ class VectorSearch:
         cancelled = float(base.sum())
         return replace(self.rows, task=rule.task, problem=problem, cancelled=cancelled, costs=costs, similar=similar)
 
+    @property
+    def by_cuts(self) -> bool:
+        """Whether `best` searches cut by cut."""
+        return self.rows.by_cuts
+
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:
         """Do work that calls the kernels several times: one thread watches the clock, not one for each call."""
@@ -236,6 +241,7 @@ class VectorSearch:
 
         def work() -> WeightedOptimum:
             """Search, and value the tree that was found."""
+            self.search.by_cuts = self.by_cuts
             solution = self.search.solve(min(depth, self.depth), leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
             tree, report = solution.tree, solution.report
             points = self.objectives.points(tree.sums[tree.leaves])
@@ -257,6 +263,7 @@ class VectorSearch:
 
     def _points(self, stop: StopSignal, upper: float, constrained: bool, depth: int) -> Points:
         search = self.search
+        search.by_cuts = False  # lists are made by the recursion
         problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
         search.control[FULL] = listing.value.n_points[0] = 0  # time may be over before `front` begins a list

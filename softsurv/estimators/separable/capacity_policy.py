@@ -152,6 +152,7 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
         min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop, lists=True,
+        cuts=True,
     )  # fmt: skip
     limits.room.check(search.held)
     with limits.stop as stop, search_bar(limits.progress) as bar:

@@ -91,7 +91,7 @@ def fair_search(
     )  # fmt: skip
     if leaves is not None and leaves < 1 << depth:
         goals = goals.with_most_leaves(leaves)
-    return VectorSearch(goals, codes, n_codes, nominal, statistics, depth, lists=True, **how)
+    return VectorSearch(goals, codes, n_codes, nominal, statistics, depth, lists=True, cuts=True, **how)
 
 
 def share_weights(n_groups: int, kind: Fairness, size: FloatArray) -> FloatArray:

@@ -144,13 +144,12 @@ def _start(search: VectorSearch) -> Constrained:
 
 def _offer_shallower(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
     """Where the search is long, offer trees of every smaller depth and by a rolling horizon; keep their multipliers."""
-    long = search.search.is_long(search.depth, OFTEN)
-    for depth in range(2, search.depth if long else 2):
+    for depth in range(2, search.depth if _is_long(search) else 2):
         if state.status != Status.OPTIMAL:
             return
         maximise_dual(search, state, stop, depth, FEW_STEPS)
         state.bound = -math.inf  # it was a bound of shallower trees
-        if depth > 2 and stop.stage():
+        if depth > 2 and not search.by_cuts and stop.stage():
             found = repaired(search, search.search.rolling(search.depth, depth, stop))
             if found is not None:
                 state.offer(*found)
@@ -172,7 +171,7 @@ def maximise_dual(
     """
     goals = search.objectives
     multipliers = state.multipliers
-    long = search.search.is_long(search.depth, OFTEN)
+    long = _is_long(search)
     for _ in range(steps):
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
@@ -187,22 +186,37 @@ def maximise_dual(
                 state.offer(best.v, best.tree)
             elif long and (found := repaired(search, best.tree.tree)):
                 state.offer(*found)
+            state.seen.append(best.v)
         if least - shift > state.bound:
             state.bound, state.multipliers = least - shift, multipliers
         if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
-        listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size), depth=depth)
-        state.status = listed.status
-        if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
+        if not search.by_cuts and not _offer_equals(search, state, stop, depth, least, w):
             return
-        state.status = Status.OPTIMAL  # any of the equally good trees will do here
-        for v, place in zip(listed.v, listed.place, strict=True):
-            state.seen.append(v)
-            if search.meets(v):
-                state.offer(v, search.tree(place))
         multipliers, top = _best_multipliers(search, np.array(state.seen))
         if top <= state.bound + state.margin:
             return
+
+
+def _is_long(search: VectorSearch) -> bool:
+    """Whether trees found on the way are worth their time."""
+    return search.by_cuts or search.search.is_long(search.depth, OFTEN)
+
+
+def _offer_equals(
+    search: VectorSearch, state: Constrained, stop: StopSignal, depth: int, least: float, w: FloatArray
+) -> bool:
+    """Look at all trees with the least reduced cost; whether there was time for it."""
+    listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size), depth=depth)
+    state.status = listed.status
+    if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
+        return False
+    state.status = Status.OPTIMAL  # any of the equally good trees will do here
+    for v, place in zip(listed.v, listed.place, strict=True):
+        state.seen.append(v)
+        if search.meets(v):
+            state.offer(v, search.tree(place))
+    return True
 
 
 def _best_multipliers(search: VectorSearch, seen: FloatArray) -> tuple[FloatArray, float]:

@@ -131,6 +131,7 @@ def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Corne
         bound = min(bound, _bound_f1(w, least, positives))
         if found is not None:
             corners.append(found)
+            found = _labelled(f1, oracle.search, found.tree.tree)
         if found is not None and f1(found.v, positives, negatives) > value + EPSILON:
             best, value = found, f1(found.v, positives, negatives)
         elif status == Status.OPTIMAL and upper < np.inf:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.enumeration import all_points
-from oracles.two_classes import coded, few, tiny
+from oracles.two_classes import coded, continuous, few, tiny
 
+from softsurv.exact.bounds import Bounds
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
@@ -113,3 +114,37 @@ def test_a_tree_that_is_proven_when_time_ends_is_optimal(monkeypatch):
     assert len(asked) == 6
     assert (state.status, state.bound) == (Status.OPTIMAL, state.value)
     assert state.value == whole.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", [{}, {"min_leaf": 7}, {"leaves": 3}, {"complexity": 1.5}])
+def test_a_fair_tree_over_very_many_cuts_is_that_of_the_recursion(kind, how):
+    for seed in range(4):
+        table, label, weight, rng = continuous(seed)
+        group = (table[0][:, 0] + 60 * rng.normal(size=len(label)) > 60).astype(int)
+        group[:4] = 0, 1, 0, 1
+        found = []
+        for bounds in (Bounds(), Bounds(cuts=False)):
+            search = fair_search(*table, label, group, kind, 0.04, 2, weight=weight, bounds=bounds, **how)
+            assert search.by_cuts == bounds.cuts
+            state = constrained_optimum(search, StopSignal(), unit=0.5)
+            assert state.status == Status.OPTIMAL
+            np.testing.assert_allclose(search.value(state.tree), state.v, atol=1e-9)
+            assert search.meets(state.v)
+            found.append((state.value, state.bound))
+        assert found[0] == pytest.approx(found[1])
+
+
+def test_over_very_many_cuts_a_search_that_ends_early_has_a_good_tree_and_its_bound():
+    """Lists of near-optimal trees took all of the time, and neither was there."""
+    rng = np.random.default_rng(0)
+    columns = rng.random((4000, 6))
+    label = ((columns[:, 0] > columns[:, 1]) + (columns[:, 2] > 0.5) + rng.normal(size=4000) > 1).astype(int)
+    group = (columns[:, 0] + rng.normal(size=4000) > 0.5).astype(int)
+    codes = columns.argsort(axis=0).argsort(axis=0).astype(np.int32)
+    table = codes, np.full(6, 4000), np.zeros(6, bool)
+    search = fair_search(*table, label, group, KINDS[0], 0.01, 2)
+    state = constrained_optimum(search, StopSignal(6.0), unit=1.0)
+    leaf = min(label.sum(), 4000 - label.sum())
+    assert state.value < 0.95 * leaf
+    assert state.bound > 0.95 * state.value

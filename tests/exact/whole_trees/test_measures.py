@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.enumeration import all_points, nondominated
-from oracles.two_classes import error_search, few, tiny
+from oracles.two_classes import continuous, error_search, few, tiny
 
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees import measures
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
@@ -99,3 +101,41 @@ def test_nothing_is_searched_where_the_local_search_took_all_the_time(monkeypatc
         early = maximise(name, search, stop)
     assert early.candidate is best.candidate
     assert (early.value, early.bound, early.status) == (pytest.approx(best.value), 1.0, Status.INTERRUPTED)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("limits", ["none", "rows", "weight", "leaves"])
+def test_a_measure_over_very_many_cuts_is_that_of_the_recursion(name, depth, limits):
+    for seed in range(3 if depth == 2 else 1):
+        table, label, weight, _ = continuous(seed)
+        how = {"rows": {"min_leaf": 7}, "weight": {"min_leaf": 11.3, "size": weight}}.get(limits, {})
+        statistics = np.where(np.arange(2) == label[:, None], weight[:, None], 0.0)
+        found = []
+        for bounds in (Bounds(), Bounds(cuts=False)):
+            search = VectorSearch(ERRORS, *table, statistics, depth, cuts=True, bounds=bounds, **how)
+            assert search.by_cuts == bounds.cuts
+            best = maximise(name, search, StopSignal(), 3 if limits == "leaves" else None)
+            np.testing.assert_allclose(search.value(best.candidate.tree)[:2], best.candidate.v)
+            assert best.status == Status.OPTIMAL
+            found.append((best.value, best.bound))
+        assert found[0] == pytest.approx(found[1])
+
+
+def test_a_tree_that_ends_a_search_early_has_the_best_labels_by_the_measure(monkeypatch):
+    """Those with the fewest errors call a group of rows negative that F1 calls positive."""
+    sizes, positives = [4, 20, 36], [4, 9, 1]
+    columns = np.repeat(np.array([[True, True], [True, False], [False, False]]), sizes, axis=0)
+    label = np.concatenate([np.arange(n) < k for n, k in zip(sizes, positives, strict=True)]).astype(int)
+    search, best_of = error_search(columns, label, 2), VectorSearch.best
+
+    def ends(self, stop, *args, **how):
+        best = best_of(self, stop, *args, **how)
+        stop.interrupted = True
+        return best
+
+    monkeypatch.setattr(VectorSearch, "best", ends)
+    best = maximise("f1", search, StopSignal())
+    assert best.status == Status.INTERRUPTED
+    assert best.value == pytest.approx(2 * 13 / (2 * 13 + 1 + 11))
+    np.testing.assert_allclose(search.value(best.candidate.tree), [1, 11])
