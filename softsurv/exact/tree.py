@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
-from softsurv.results import FitReport
+from softsurv.results import FitReport, Status
 
 LEAF = -1
 """In the place of a split."""
@@ -87,6 +87,29 @@ class LabelledTree:
     def label_of(self, codes: NDArray[np.integer], nominal: BoolArray) -> IntArray:
         """Label of each row of codes (N, P), as an array (N,)."""
         return self.label[self.leaf_of(codes, nominal)]
+
+
+@dataclass(frozen=True)
+class WeightedOptimum:
+    """The best tree for some weights with its objectives (D,) and its cost, and a lower bound of the cost.
+
+    Where no tree is below the upper bound asked for, ``value`` is at or above it.
+    """
+
+    tree: LabelledTree
+    v: FloatArray
+    value: float
+    bound: float
+    status: Status
+
+
+@dataclass(frozen=True)
+class Points:
+    """Trees that a listing found: objectives (T, D), and where each lies in the memory of finished fronts."""
+
+    v: FloatArray
+    place: IntArray
+    status: Status
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
 from softsurv.exact.kernels.listing import front
@@ -32,7 +32,7 @@ from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, 
 from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
 from softsurv.exact.search import NO_CACHE, Search
 from softsurv.exact.task import Task
-from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
+from softsurv.exact.tree import CodeTree, LabelledTree, Points, TreeBuilder, WeightedOptimum
 from softsurv.exact.vector_task import Objectives
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -58,29 +58,6 @@ def _nothing(sums: FloatArray, n: int, out: FloatArray) -> None:
 
 GIVEN = Task("given", None, _nothing, superadditive=False)
 """Stands in for the task while the rows are prepared: their costs come with the weights."""
-
-
-@dataclass(frozen=True)
-class WeightedOptimum:
-    """The best tree for some weights with its objectives (D,) and its cost, and a lower bound of the cost.
-
-    Where no tree is below the upper bound asked for, ``value`` is at or above it.
-    """
-
-    tree: LabelledTree
-    v: FloatArray
-    value: float
-    bound: float
-    status: Status
-
-
-@dataclass(frozen=True)
-class Points:
-    """Trees that a listing found: objectives (T, D), and where each lies in the memory of finished fronts."""
-
-    v: FloatArray
-    place: IntArray
-    status: Status
 
 
 class VectorSearch:

@@ -302,8 +302,7 @@ def maximise(
         best = _maximise(name, Oracle(search, stop, leaves, depth), positives, negatives, start)
         start = best.candidate
         if best.status != Status.OPTIMAL:
-            bound = best.bound if depth == search.depth else 1.0
-            return replace(best, bound=bound)
+            return replace(best, bound=best.bound if depth == search.depth else 1.0)
     return best
 
 
