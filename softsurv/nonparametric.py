@@ -86,7 +86,8 @@ def at_risk_table(
     weight : array_like, shape (N,), optional
         Case weights >= 0; counts are sums of weights.
     entry : array_like, shape (N,), optional
-        Left-truncation times, < ``time``; a subject is at risk on (entry, time], with 0 from the start.
+        Left-truncation times, < ``time``; a subject is at risk on (entry, time], with 0 from the start. Who is
+        censored at entry counts for nothing.
 
     Returns
     -------
@@ -290,7 +291,7 @@ def as_exact(time: ArrayLike, event: ArrayLike, upper: ArrayLike | None, place: 
 def checked_columns(
     time: ArrayLike, event: ArrayLike, weight: ArrayLike | None = None, entry: ArrayLike | None = None
 ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray | None]:
-    """Checked arrays (N,): time, event, weight (ones if absent), entry (-inf for 0); errors as `at_risk_table`."""
+    """Checked arrays (N,): time, event, weight (ones if absent, 0 of who is censored at entry), entry (-inf for 0)."""
     time_ = _column("time", time, None)
     event_ = np.asarray(event)
     if event_.shape != time_.shape:
@@ -305,12 +306,13 @@ def checked_columns(
     entry_ = None if entry is None else _column("entry", entry, time_.shape).copy()
     if entry_ is not None:
         entry_[entry_ == 0] = -np.inf
-    if entry_ is not None and (entry_ >= time_).any():
-        row = int(np.argmax(entry_ >= time_))
-        raise InvalidSurvivalDataError(
-            f"entry must be < time, got entry {entry_[row]:g} and time {time_[row]:g} at row {row}; "
-            "such a subject was never at risk: drop it"
-        )
+        never = (entry_ > time_) | ((entry_ == time_) & (event_ != 0))
+        if never.any():
+            row = int(np.argmax(never))
+            raise InvalidSurvivalDataError(
+                f"entry must be < time, got entry {entry_[row]:g} and time {time_[row]:g} at row {row}; drop it"
+            )
+        weight_ = np.where(entry_ == time_, 0.0, weight_)  # an interval from entry on: a censoring in no risk set
     return time_, event_.astype(bool), weight_, entry_
 
 

@@ -165,12 +165,22 @@ def test_curves_are_monotone_and_bounded(rows):
         (([1.0, 2.0], [1, 2]), "event must hold only True/False or 1/0"),
         (([], []), "time must have one value per subject"),
         (([1.0, 2.0], [1, 0], [-1.0, 1.0]), "weight must be >= 0, got -1"),
-        (([1.0, 2.0], [1, 0], None, [0.0, 2.0]), "entry must be < time, got entry 2 and time 2 at row 1"),
+        (([1.0, 2.0], [1, 1], None, [0.0, 2.0]), "entry must be < time, got entry 2 and time 2 at row 1"),
     ],
 )
 def test_bad_columns_are_refused(arguments, message):
     with pytest.raises(InvalidSurvivalDataError, match=message):
         nonp.at_risk_table(*arguments)
+
+
+def test_who_is_censored_at_entry_counts_for_nothing():
+    """An event in an interval that begins at entry is such a row where intervals count as censored."""
+    time, event, entry = [1.0, 2.0, 3.0, 5.0], [1, 0, 1, 1], [0.0, 2.0, 1.5, 0.0]
+    others = [0, 2, 3]
+    for estimate in (nonp.kaplan_meier, nonp.censoring_survival):
+        with_it = estimate(time, event, None, entry)
+        without = estimate(*(np.array(column)[others] for column in (time, event)), None, np.array(entry)[others])
+        np.testing.assert_array_equal(with_it([0.5, 1, 2, 2.5, 3, 6]), without([0.5, 1, 2, 2.5, 3, 6]))
 
 
 def test_bad_settings_are_refused():

@@ -39,6 +39,8 @@ def check_values(columns: dict[str, Any]) -> None:
     if entry is not None:
         require(np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation")
         early = (entry < time) | (entry == 0)
+        if upper is not None:  # it entered whole, and had failed at the next visit
+            early |= (entry == time) & ~event & np.isfinite(upper)
         require(early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row")
     if weight is not None:
         require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")

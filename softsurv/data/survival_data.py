@@ -52,7 +52,7 @@ class SurvivalData(EventHistory):
         True where the event was observed at ``time``. Given as bool or 0/1.
     entry : (N,) float64, optional
         Left truncation: time at which the subject came under observation; 0 means from the start.
-        Must be below ``time``.
+        Must be below ``time``, or equal to it where the event lies in an interval that begins at entry.
     weight : (N,) float64, optional
         Sample weights, >= 0, not all zero.
     group : (N,) int64, optional

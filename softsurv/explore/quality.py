@@ -29,7 +29,7 @@ def require_times(data: SurvivalData) -> None:
     if interval_censored(data):
         raise InvalidSurvivalDataError(
             f"upper must be inf in every row to measure quality, got {data.summary()['interval_censored']} intervals; "
-            "leave these rows out, or judge a tree by tree.log_likelihood(data)"
+            "judge a tree by tree.log_likelihood(data): without these rows events would be too rare"
         )
 
 

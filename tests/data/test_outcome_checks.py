@@ -20,6 +20,7 @@ def columns(**changes):
     [
         {},
         {"entry": [0.0, 1.9, 0.0]},  # an entry of 0 is none, also at time 0
+        {"event": [False] * 3, "entry": [0.0, 2.0, 0.0], "upper": [1.5, 2.5, np.inf]},  # an interval from entry on
         {"weight": [0.0, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT]},
         {"upper": [np.inf, 2.5, 3.0]},
         {"time": [0.0, 0.0, 0.0], "event": [False] * 3, "upper": [1.0, np.inf, np.inf]},  # an interval from 0 on
@@ -41,6 +42,7 @@ def test_the_borders_are_allowed_and_left_as_they_are(changes):
         ({"time": [0.0, 0.0, 0.0]}, "time must be > 0 in at least one row, got only zeros"),
         ({"time": [0.0] * 3, "event": [False] * 3, "upper": [np.inf] * 3}, "got only zeros"),
         ({"entry": [0.0, 2.0, 0.0]}, "entry must be below time, got 2 at row 1"),
+        ({"time": [1.0, 2.0, 3.0], "entry": [0.0, 0.0, 3.0], "upper": [np.inf] * 3}, "below time, got 3 at row 2"),
         ({"entry": [0.0, -0.1, 0.0]}, "entry must be finite and >= 0, got -0.1 at row 1; use 0 for no truncation"),
         ({"weight": [1.0, np.nan, 1.0]}, "weight must be finite and >= 0, got nan at row 1"),
         ({"weight": [0.0, 0.0, 0.0]}, "weight must be > 0 in at least one row"),

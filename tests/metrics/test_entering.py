@@ -90,6 +90,14 @@ def test_an_entry_with_nobody_else_at_risk_is_left_out():
     np.testing.assert_allclose(entry_distribution(time, entry)([0.5, 2.0, 3.0]), [1 / 3, 1 / 3, 1.0])
 
 
+def test_who_is_censored_at_entry_was_not_at_risk_then():
+    """As where an event lies in an interval that begins at entry."""
+    time, entry = np.array([3.0, 4.0, 5.0, 6.0]), np.array([0.0, 1.0, 2.0, 2.0])
+    found = entry_distribution(np.append(time, [2.0, 2.0]), np.append(entry, [2.0, 2.0]))
+    times = [0.5, 1.0, 1.5, 2.0, 9.0]
+    np.testing.assert_allclose(found(times), entry_distribution(time, entry)(times))
+
+
 def population(n=40_000, seed=0):
     """Times, entries and censorings of a population, and who of it is seen."""
     rng = np.random.default_rng(seed)

@@ -218,10 +218,10 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
         at, grid = np.array([leaf]), np.array([time])
         if isinstance(self.curves_, CauseCurves):
             pairs = zip(self.cause_names_, self.curves_.incidence(at, grid)[0, 0], strict=True)
-            words = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
+            words = ", ".join(f"{name} {_small_too(value)}" for name, value in pairs)
             return f"{leaf_line(self.leaf_table_, leaf)}, by {time:g} {words}"
         count = float(self.curves_.hazards[leaf](time))
-        return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
+        return f"{leaf_size(self.leaf_table_, leaf)}, mean count {_small_too(count)} by {time:g}"
 
     def _reading_notes(self) -> list[str]:
         numbers = [note] if (note := self.ranking_note()) else []
@@ -299,3 +299,8 @@ class OptimalSurface(LeafBands, ExactTree, HasRashomonSet, SurvivalTreeBase):
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
+def _small_too(value: float) -> str:
+    """Two decimals, or as many as the first digit of a rare event needs: 0.25, 0.0004."""
+    return f"{value:.2f}" if value >= 0.01 or value == 0 else rounded_text(value, 1)

@@ -44,6 +44,7 @@ class SoftReading(InDatabases):
     split_sizes_: FloatArray | None
     preprocessor_: Preprocessor | None
     n_features_in_: int
+    horizon_: float
 
     @property
     def _trees(self) -> tuple[SoftTree, ...]:
@@ -105,7 +106,14 @@ class SoftReading(InDatabases):
         sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for more than 1,000
         parameters, and in models saved by earlier versions.
         """
-        from softsurv.estimators.soft.summary import TreeSummary, joined, notes_of, summary_of, typical_words
+        from softsurv.estimators.soft.summary import (
+            TreeSummary,
+            joined,
+            late_words,
+            notes_of,
+            summary_of,
+            typical_words,
+        )
         from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes
         from softsurv.trees.typical_rows import in_units
 
@@ -134,7 +142,7 @@ class SoftReading(InDatabases):
             causes=self.cause_names_,
             lost=self.report_.details.get("lost_likelihood", {}).get("share"),
             by_subject=self.leaf_table_.subjects is not None,
-            typical=typical_words(self.tree_, typical),
+            typical=typical_words(self.tree_, typical) + late_words(told[0].leaves, self.horizon_),
         )
         rows = in_units(typical, columns, sources)
         if self.preprocessor_ is not None:

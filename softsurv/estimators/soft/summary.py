@@ -213,6 +213,12 @@ def typical_words(tree: SoftTree, typical: FloatArray) -> str:  # (L, P), or (1,
     return f"The median of a leaf is that of its typical row; {own}{also}"
 
 
+def late_words(curves: pd.DataFrame, horizon: float) -> str:
+    """Which medians no training row was observed for, in a sentence; "" where there are none."""
+    late = ", ".join(str(k) for k in curves.index[curves["median"] > horizon])
+    return f" Nothing was observed after {horizon:g}: the median of leaf {late} is extrapolated." if late else ""
+
+
 def _lost_words(share: float) -> str:
     """What the rules cost, in a sentence."""
     than = "that a dense tree of this depth gains over one curve for all training rows"

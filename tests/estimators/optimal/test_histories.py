@@ -128,6 +128,18 @@ def test_incidences_are_probabilities_where_all_events_are_of_one_cause():
         assert curves.incidence(np.array([0]), np.array([1000.0])).max() <= 1.0
 
 
+def test_the_text_tells_rare_causes_apart():
+    """Few failures of many units: two decimals would show 0.00 for every cause of every leaf."""
+    hot = np.arange(4000) % 2
+    time, cause = np.full(4000, 9.0), np.full(4000, "", dtype=object)
+    time[:8], cause[:8] = 5.0, ["seal", "motor", "", "motor", "", "motor", "", "motor"]
+    tree = OptimalSurvivalTree(max_depth=1, shrinkage=0, min_samples_leaf=1)
+    tree.fit(pd.DataFrame({"hot": hot}), time=time, cause=cause)
+    assert tree.tree_.n_leaves == 2
+    assert "by 5 motor 0.00, seal 0.0005" in tree.export_text()
+    assert "by 5 motor 0.002, seal 0.00" in tree.export_text()
+
+
 def test_probabilities_sum_to_one_and_agree_with_each_other(two_causes):
     tree = OptimalSurvivalTree().fit(two_causes)
     X, times = two_causes.X[:50], np.linspace(0.0, 12.0, 40)

@@ -146,6 +146,16 @@ def test_a_typical_row_outside_its_leaf_is_named(gbsg2):
     assert "The typical row of leaf 1 would go to another leaf." in str(tree.summary())
 
 
+def test_medians_after_the_last_observed_time_are_named():
+    """The text of the tree says "not reached" where the table shows such a number."""
+    X, time, event = weibull_rows(300, 2)
+    short = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.1)
+    summary = short.fit(X, (event & (time <= 60), np.minimum(time, 60))).summary()
+    assert (summary.leaves["median"] > 60).all()
+    assert "Nothing was observed after 60: the median of leaf 0 is extrapolated." in str(summary)
+    assert "extrapolated" not in str(short.fit(X, (event, time)).summary())
+
+
 def test_of_many_features_the_text_shows_those_of_the_effects_and_columns_without_values_are_missing(monkeypatch):
     X, time, event = weibull_rows(200, 4)
     found = fitted(X.assign(site="here"), time, event).summary()
