@@ -22,6 +22,7 @@ from softsurv.explore.style import (
     read_data,
     series_marker,
     series_style,
+    shorten,
     shorten_all,
     takes_tables,
     unit_of,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "++", "oo")
-NAME_LIMIT = 34
+NAME_LIMIT, AXIS_LIMIT = 34, 60
 CHARACTERS_ACROSS = 45
 """So many characters of levels fit side by side below a picture; more are slanted."""
 BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
@@ -221,7 +222,7 @@ def plot_feature_profile(
         slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         crowded = sum(min(len(v), 18) for v in values) > CHARACTERS_ACROSS
         ax.set_xticks(places, shorten_all(values, 18), **(slanted if crowded else {}))
-    ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
+    ax.set(xlabel=shorten(str(feature), AXIS_LIMIT), ylabel="Share of rows in each leaf", ylim=(0, 1))
     twin: Any = ax.twinx()
     drawn = "steps-mid" if abrupt else "default"
     twin.plot(places, means, color="white", linewidth=4, drawstyle=drawn)

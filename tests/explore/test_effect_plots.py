@@ -91,6 +91,21 @@ def test_feature_profiles_of_numbers_and_categories(mixed, feature):
     assert ax.get_xlabel() == feature
 
 
+def test_a_long_name_of_a_feature_fits_below_its_profile(mixed):
+    name = (
+        "age at the first visit to one of the hospitals of the region, in years since the date of birth as registered"
+    )
+    tree = OptimalSurvivalTree(max_depth=1, tune=None)
+    X = mixed.data.X.rename(columns={"age": name})
+    ax = plot_feature_profile(tree.fit(X, mixed.data.y), (X, mixed.data.y), name)
+    canvas = FigureCanvasAgg(ax.figure)
+    canvas.draw()
+    box = ax.xaxis.label.get_window_extent(canvas.get_renderer())
+    assert box.x0 >= 0
+    assert box.x1 <= ax.figure.bbox.x1
+    assert ax.get_xlabel().startswith("age at the first visit")
+
+
 def test_what_cannot_be_drawn_is_said(stump, gbsg2):
     with pytest.raises(InvalidParameterError, match="tree must have a branch node"):
         plot_routing_effects(stump.tree)
