@@ -109,7 +109,7 @@ def fit_stream(
     SoftsurvError
         If another process of the job ends.
     """
-    _check_arguments(model, table, sample_rows, max_sweeps, folder)
+    _check_arguments(model, table, sample_rows, max_sweeps, folder, checkpoint)
     parameters = SoftParameters(**model.get_params(deep=False))
     candidate = _streamable(parameters)
     ready(parameters)
@@ -207,7 +207,7 @@ def parse_bytes(memory: int | str) -> int:
     return int(float(match[1]) * units[match[2].upper()])
 
 
-def _check_arguments(model: Any, table: Any, sample_rows: Any, max_sweeps: Any, folder: Any) -> None:
+def _check_arguments(model: Any, table: Any, sample_rows: Any, max_sweeps: Any, folder: Any, checkpoint: Any) -> None:
     """Refuse what would fail only after the table was read."""
     for name, value, wanted in (("model", model, SoftSurvivalTree), ("table", table, Table)):
         if not isinstance(value, wanted):
@@ -216,6 +216,8 @@ def _check_arguments(model: Any, table: Any, sample_rows: Any, max_sweeps: Any, 
     whole("max_sweeps", max_sweeps, 1)
     if folder is not None and not Path(folder).is_dir():
         raise InvalidParameterError(f"folder must be an existing folder, got {str(folder)!r}; make it first")
+    if checkpoint is not None and Path(checkpoint).is_dir():
+        raise InvalidParameterError(f"checkpoint must be a file, got the folder {str(checkpoint)!r}; add a file name")
 
 
 def _streamable(p: SoftParameters) -> Candidate:

@@ -77,7 +77,7 @@ def bootstrap_quality(
     if not isinstance(level, Real) or not 0 < level < 1:
         raise InvalidParameterError(f"level must be a number in (0, 1), got {level!r}")
     require_times(data)
-    data = data.joined()
+    data = data.joined().that_count()
     counts = _counts(data, n_boot, seed)
     if data.n_subjects < data.n:
         found = {"harrell_c": _concordance_at_risk(tree, data, counts)}

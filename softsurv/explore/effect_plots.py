@@ -22,6 +22,7 @@ from softsurv.explore.style import (
     read_data,
     series_marker,
     series_style,
+    shorten,
     shorten_all,
     takes_tables,
     unit_of,
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "++", "oo")
-NAME_LIMIT = 34
+NAME_LIMIT, AXIS_LIMIT = 34, 60
 CHARACTERS_ACROSS = 45
 """So many characters of levels fit side by side below a picture; more are slanted."""
+MOST_SLANTED = 12
+"""More levels stand upright, as slanted ones would cover each other."""
 BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
@@ -218,10 +221,12 @@ def plot_feature_profile(
     abrupt = numeric and not view.soft  # a question changes the leaf at once
     _draw_shares(ax, places, shares, leaf_looks(tree), view.leaves, numeric, "mid" if abrupt else None)
     if not numeric:
-        slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        slant = 30 if len(values) <= MOST_SLANTED else 90
+        slanted: dict[str, Any] = {"rotation": slant, "ha": "right", "va": "center" if slant == 90 else "top"}
+        slanted |= {"rotation_mode": "anchor"} | ({"fontsize": 7} if slant == 90 else {})
         crowded = sum(min(len(v), 18) for v in values) > CHARACTERS_ACROSS
         ax.set_xticks(places, shorten_all(values, 18), **(slanted if crowded else {}))
-    ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
+    ax.set(xlabel=shorten(str(feature), AXIS_LIMIT), ylabel="Share of rows in each leaf", ylim=(0, 1))
     twin: Any = ax.twinx()
     drawn = "steps-mid" if abrupt else "default"
     twin.plot(places, means, color="white", linewidth=4, drawstyle=drawn)

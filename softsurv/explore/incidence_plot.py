@@ -26,7 +26,7 @@ from softsurv.explore.view import tree_view
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#3B0F70", "#8A6D00")
 """Colours of the causes in turn, which readers of every colour vision tell apart; with more causes they repeat."""
 
 PANELS_BESIDE, PANEL = 4, (2.9, 2.6)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 YES, NO, SUBJECT = "#9ECAE1", "#D9D9D9", "#D55E00"
 MISSING = "(missing)"
-N_BINS, MAX_LEVELS, WIDTH = 24, 10, 34
-"""Bins of a histogram, bars of levels that are shown, characters of a rule in a line."""
+N_BINS, MAX_LEVELS, WIDTH, MAX_RULE = 24, 10, 34, 120
+"""Bins of a histogram, bars of levels that are shown, characters of a rule in a line and at most."""
 
 
 @literal_text
@@ -88,7 +88,8 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     split = node.split
     plain_axes(ax)
     assert split is not None
-    ax.set_title("\n".join([*wrapped(split.text(name_limit=WIDTH - 8), WIDTH), "yes" if yes else "no"]), fontsize=8.5)
+    rule = shorten(split.text(name_limit=WIDTH - 8), MAX_RULE)  # the bars show levels that are left out
+    ax.set_title("\n".join([*wrapped(rule, WIDTH), "yes" if yes else "no"]), fontsize=8.5)
     if (asked := _asked(view, split)) is not None:
         _draw_levels(ax, asked, X, row)
         return

@@ -251,14 +251,17 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     ax = plain_axes(new_axes(ax, 5.6, 3.4))
     look = series_style(0)
     rounds = np.arange(len(report.trace))
-    ax.plot(rounds, report.trace, color=look.color, linewidth=1.8, label="best objective so far")
+    look_of_line: dict[str, Any] = {"color": look.color, "linewidth": 1.8, "label": "best objective so far"}
+    if len(rounds) == 1:  # a line through one point shows nothing
+        look_of_line["marker"] = MARKERS[0]
+    ax.plot(rounds, report.trace, **look_of_line)
     ends = np.asarray(report.details.get("objectives", []), dtype=float)
     if ends.size > 1:
         ax.plot(np.full(ends.size, rounds[-1]), ends, "_", color=series_style(1).color, label="end of each start")
     if np.isfinite(report.lower_bound):
         ax.axhline(report.lower_bound, color=INK, linestyle="--", linewidth=1, label="proven lower bound")
     ax.set(xlabel="Round", ylabel="Training objective")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_title(f"{report.status.replace('_', ' ')}, {report.seconds:.1f} s", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False)
     return ax
@@ -328,6 +331,6 @@ def _draw_sizes(ordered: pd.DataFrame, chosen: tuple[float, float] | None, ylabe
         words = "best limit; bars that reach it: as good"
         ax.axhline(0, color=MUTED, linestyle="--", linewidth=1, label=words)
     ax.set(xlabel="Number of leaves", ylabel=ylabel)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.legend(fontsize=8, frameon=False)
     return ax

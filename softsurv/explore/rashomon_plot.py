@@ -55,10 +55,10 @@ def plot_importance_ranges(near: RashomonSet, ax: Axes | None = None, *, max_tre
     axes.set_yticks(place, [f"{name} ({_percent(s)})" for name, s in zip(names, table["share"], strict=True)])
     axes.invert_yaxis()
     axes.set_xlim(left=0.0)
-    axes.set_xlabel("Importance: share of what the splits take off the objective")
+    axes.set_xlabel("Importance: share of what\nthe splits take off the objective")
     n = table.attrs["n_trees"]
     whole = f"{n:,} trees" if n == near.n_trees else f"The best {n:,} of {near.n_trees:,} trees"
-    title = f"{whole}, objective up to {near.threshold / near.objective - 1:.1%} above the best"
+    title = f"{whole},\nobjective up to {near.threshold / near.objective - 1:.1%} above the best"
     axes.set_title(title, loc="left", fontsize=10, color=MUTED)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     plain_axes(axes)

@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import InvalidParameterError, InvalidTimesError, need_docstrings
+from softsurv.errors import (
+    InvalidParameterError,
+    InvalidSurvivalDataError,
+    InvalidTimesError,
+    NumericalError,
+    need_docstrings,
+)
 from softsurv.metrics.ranges import checked_probabilities
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier, survival_interval
 
@@ -106,6 +112,7 @@ def calibration_curve(
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
     _, _, mass, entry_ = checked_columns(time_, event_, weight, entry)
+    _refuse_no_mass(mass)
     if not mass.all():
         kept = mass > 0
         time_, event_, predicted, mass = time_[kept], event_[kept], predicted[kept], mass[kept]
@@ -180,6 +187,7 @@ def d_calibration(
     """
     time_, event_, own = _checked(time, event, survival, 0.0)
     _, _, mass, _ = checked_columns(time_, event_, weight)
+    _refuse_no_mass(mass)
     _refuse_few("n_bins", n_bins, 2)
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     bin_of = np.minimum((own * n_bins).astype(int), n_bins - 1)
@@ -203,7 +211,12 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
     Returns
     -------
     ndarray, shape (N,)
-        For every subject, what is observed among subjects with its prediction.
+        For every subject, what is observed among subjects with its prediction; 1 where nobody had an event.
+
+    Raises
+    ------
+    NumericalError
+        If the model has no finite coefficients: the events are few, or the predictions tell their order without error.
 
     Notes
     -----
@@ -220,12 +233,21 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
     values, group = np.unique(predicted, return_inverse=True)
     if values.size <= 10:
         return calibration_curve(time_, event_, predicted, horizon, n_bins=values.size).observed[group]
+    if not event_.any():
+        return np.ones_like(predicted)
     need_docstrings()
     from sksurv.linear_model import CoxPHSurvivalAnalysis  # slow to import, needed here alone
     from sksurv.util import Surv
 
     basis = _spline_basis(np.log(-np.log(predicted)))
-    model = CoxPHSurvivalAnalysis(ties="efron").fit(basis, Surv.from_arrays(event_, time_))
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # coefficients without bounds
+            model = CoxPHSurvivalAnalysis(ties="efron").fit(basis, Surv.from_arrays(event_, time_))
+    except ValueError as error:
+        raise NumericalError(
+            f"the smoother has no finite coefficients for {int(event_.sum())} events ({error}): there are few, or the "
+            "predictions tell their order without error; compare groups, by calibration_curve"
+        ) from None
     baseline = float(model.cum_baseline_hazard_(horizon))
     return np.asarray(np.exp(-baseline * np.exp(model.predict(basis))))
 
@@ -274,6 +296,11 @@ def _checked(
             f"horizon must lie between 0 and the largest observed time {time_.max():g}, got {horizon!r}"
         )
     return time_, event_, column
+
+
+def _refuse_no_mass(mass: FloatArray) -> None:
+    if not mass.any():
+        raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
 
 
 def _refuse_few(name: str, value: int, least: int) -> None:

@@ -14,6 +14,9 @@ from softsurv.trees.soft_text import points
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import parting_node, used_leaves
 
+CHAIN = 100
+"""Most terms that are added up without brackets."""
+
 
 def soft_tree_sql(tree: SoftTree, columns: Sequence[OutputColumn], sources: Sequence[Source], quote: str) -> str:
     """A CASE expression whose value is the leaf; missing values (NULL) count as in training.
@@ -96,4 +99,12 @@ def _margin(rule: LinearRule, tree: SoftTree, columns: Sequence[OutputColumn]) -
 
 def _sum_exceeds(terms: Sequence[tuple[int, float]], threshold: float, words: _Words) -> str:
     """Whether a sum of terms, by encoded feature and coefficient, exceeds a threshold."""
-    return " + ".join(words.term(words.columns[k], size) for k, size in terms) + f" > {threshold!r}"
+    return f"{_sum([words.term(words.columns[k], size) for k, size in terms])} > {threshold!r}"
+
+
+def _sum(terms: Sequence[str]) -> str:
+    """Terms added up: many of them in halves, as SQLite refuses a chain of a thousand operators."""
+    if len(terms) <= CHAIN:
+        return " + ".join(terms)
+    middle = len(terms) // 2
+    return f"({_sum(terms[:middle])}) + ({_sum(terms[middle:])})"

@@ -160,6 +160,7 @@ def test_rows_of_weight_0_leave_no_trace(frame, tmp_path):
         ({"sample_rows": 99}, "sample_rows must be an integer >= 100, got 99"),
         ({"max_sweeps": 0}, "max_sweeps must be an integer >= 1, got 0"),
         ({"folder": "not there"}, "folder must be an existing folder, got 'not there'"),
+        ({"checkpoint": "."}, r"checkpoint must be a file, got the folder '\.'; add a file name"),
         ({"table": "rows.csv"}, "table must be a Table to stream, got str"),
         ({"model": OptimalSurvivalTree()}, "model must be a SoftSurvivalTree to stream, got OptimalSurvivalTree"),
     ],
@@ -181,5 +182,5 @@ def test_a_leaf_family_given_as_an_object_goes_on_from_a_checkpoint(table, tmp_p
     first = fit(1).report_
     again = fit(1).report_
     assert (again.trace, again.objective) == (first.trace, first.objective)
-    with pytest.raises(InvalidParameterError, match="is of a job with parameters"):
+    with pytest.raises(InvalidParameterError, match="is of a job with leaf"):
         fit(2)

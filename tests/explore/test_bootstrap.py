@@ -1,5 +1,7 @@
 """Intervals of measures: samples of counts against tables with repeated rows and subjects."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,14 @@ def test_point_values_are_those_of_evaluate(gbsg2):
     for name, value in found["value"].items():
         assert value == pytest.approx(expected[name], rel=1e-6)
     assert found["value"].between(found["lower"], found["upper"]).all()
+
+
+def test_rows_of_weight_0_do_not_widen_the_times(gbsg2):
+    """As in ``evaluate``: the Brier score went on to the times of rows that do not count."""
+    weight = (gbsg2.test.time < gbsg2.test.time.median()).double()
+    data = replace(gbsg2.test, weight=weight)
+    frame, found = bootstrap_quality(gbsg2.tree, data, 20), gbsg2.tree.evaluate(data)
+    assert frame["value"].to_dict() == pytest.approx({name: found[name] for name in frame.index}, abs=1e-6)
 
 
 def test_samples_are_those_of_repeated_rows(gbsg2):

@@ -1,5 +1,7 @@
 """Effects of features, drawn: on the routing, in leaves, and along one feature."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,6 +91,32 @@ def test_profile_sets_levels_that_are_numbers(name):
 def test_feature_profiles_of_numbers_and_categories(mixed, feature):
     ax = plot_feature_profile(mixed.tree, mixed.data, feature, axes(), time_unit="days")
     assert ax.get_xlabel() == feature
+
+
+def test_a_long_name_of_a_feature_fits_below_its_profile(mixed):
+    name = (
+        "age at the first visit to one of the hospitals of the region, in years since the date of birth as registered"
+    )
+    tree = OptimalSurvivalTree(max_depth=1, tune=None)
+    X = mixed.data.X.rename(columns={"age": name})
+    ax = plot_feature_profile(tree.fit(X, mixed.data.y), (X, mixed.data.y), name)
+    canvas = FigureCanvasAgg(ax.figure)
+    canvas.draw()
+    box = ax.xaxis.label.get_window_extent(canvas.get_renderer())
+    assert box.x0 >= 0
+    assert box.x1 <= ax.figure.bbox.x1
+    assert ax.get_xlabel().startswith("age at the first visit")
+
+
+def test_no_two_of_many_levels_cover_each_other():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=300), "country": [f"a country with the name {k % 30}" for k in range(300)]})
+    y = np.ones(300, dtype=bool), rng.exponential(np.exp(-X["x"]))
+    ax = plot_feature_profile(OptimalSurvivalTree(max_depth=1, tune=None).fit(X, y), (X, y), "country")
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert len(boxes) == 30
+    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
 
 
 def test_what_cannot_be_drawn_is_said(stump, gbsg2):

@@ -11,6 +11,7 @@ from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import explain, plot_incidences, split_stability
+from softsurv.explore.incidence_plot import cause_color
 
 PENALTIES = {"l2": 0.3, "shrinkage": 10.0, "slope_shrinkage": 10.0}
 
@@ -77,6 +78,10 @@ def test_weights_count_in_the_mean_prediction_too(tree, data):
     thick = ax.lines[1]
     expected = tree.predict_cumulative_incidence(data.X.iloc[rows], thick.get_xdata(), 1)
     np.testing.assert_allclose(thick.get_ydata(), np.average(expected, axis=0, weights=weight[rows]))
+
+
+def test_nine_causes_have_a_colour_each():
+    assert len({cause_color(k) for k in range(9)}) == 9
 
 
 def test_tree_and_data_have_the_same_causes(tree, data):

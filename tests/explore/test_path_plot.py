@@ -91,3 +91,13 @@ def test_no_bar_lies_on_both_sides_of_a_threshold_and_imputed_rows_are_told():
         assert sum(bar.get_height() for bar in ax.patches) == 300
         assert max(bar.get_height() for bar in ax.patches) < 0.95 * ax.get_ylim()[1]  # the words stand above
         assert [text.get_text() for text in ax.texts] == [f"40 missing: taken as {X['age'].mean():.4g}"]
+
+
+def test_a_question_of_many_levels_leaves_room_for_the_bars():
+    rng = np.random.default_rng(0)
+    country = rng.integers(0, 30, 600)
+    X = pd.DataFrame({"country": [f"a country with a long name {k}" for k in country]})
+    y = np.ones(600, dtype=bool), rng.exponential(np.where(country % 2 == 0, 0.2, 5.0))
+    tree = OptimalSurvivalTree(max_depth=1, tune=None, level_sets=True).fit(X, y)
+    assert tree.export_text().splitlines()[0].count("a country") > 10
+    assert plot_path(tree, (X, y), X.head(1)).get_title().count("\n") <= 4

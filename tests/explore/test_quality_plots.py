@@ -113,6 +113,16 @@ def test_a_trace_never_rises(optimal):
     assert values[-1] == optimal.tree.report_.trace[-1]
 
 
+@pytest.mark.parametrize("plot", [plot_trace, plot_size_quality])
+def test_one_leaf_has_one_point_at_a_whole_number(gbsg2, plot):
+    """A line through one point is nothing, and no tree has .945 leaves."""
+    ax = plot(OptimalSurvivalTree(max_depth=0, tune=None).fit(gbsg2.train), axes())
+    assert ax.lines[0].get_marker() == "o"
+    low, high = ax.get_xlim()
+    shown = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert shown == [*ax.lines[0].get_xdata()]
+
+
 def test_a_tree_of_rules_has_no_trace_to_draw(gbsg2):
     rules = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1).fit(gbsg2.train)
     with pytest.raises(InvalidParameterError, match="got none: trees of rules keep none, dense trees"):

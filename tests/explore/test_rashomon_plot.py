@@ -54,7 +54,14 @@ def test_needed_columns_are_dark(near):
     assert labels == {"asked by every tree", "can be left out", "best tree"}
 
 
+def test_long_names_leave_room_for_the_words(near):
+    axes = plot_importance_ranges(near)
+    axes.figure.canvas.draw()
+    boxes = [words.get_window_extent() for words in (axes.xaxis.label, axes._left_title)]
+    assert all(box.x0 >= 0 and box.x1 <= axes.figure.bbox.x1 for box in boxes)
+
+
 def test_the_title_counts_the_trees(near):
-    assert plot_importance_ranges(near).get_title(loc="left") == "12,345 trees, objective up to 2.0% above the best"
+    assert plot_importance_ranges(near).get_title(loc="left") == "12,345 trees,\nobjective up to 2.0% above the best"
     few = plot_importance_ranges(near, max_trees=1000)
     assert few.get_title(loc="left").startswith("The best 1,000 of 12,345 trees")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError, NumericalError
 from softsurv.metrics import calibration_curve, calibration_errors, d_calibration, smoothed_observed_survival
 from softsurv.nonparametric import kaplan_meier
 
@@ -142,6 +142,27 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there():
     expected = calibration_curve(time[100:], event[100:], survival[100:], 0.7)
     for name in ("predicted", "observed", "lower", "upper", "n"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_weights_that_are_all_zero_are_refused():
+    time, event, survival = [1.0, 2.0], [True, True], [0.5, 0.6]
+    with pytest.raises(InvalidSurvivalDataError, match="weight must be > 0 in at least one row"):
+        calibration_curve(time, event, survival, 1.0, weight=[0.0, 0.0])
+    with pytest.raises(InvalidSurvivalDataError, match="weight must be > 0 in at least one row"):
+        d_calibration(time, event, survival, weight=[0.0, 0.0])
+
+
+def test_nobody_with_an_event_is_observed_to_survive():
+    time, event, rate = exponential_fold(3, n=100)
+    survival = np.exp(-rate * 0.7)
+    assert calibration_errors(time, event & False, survival, 0.7).mean == pytest.approx((1 - survival).mean())
+
+
+@pytest.mark.filterwarnings("ignore:An ill-conditioned matrix")  # scipy's, on the way there
+def test_a_smoother_without_finite_coefficients_is_told():
+    time = np.arange(1.0, 101.0)
+    with pytest.raises(NumericalError, match=r"no finite coefficients for 100 events .* compare groups"):
+        calibration_errors(time, time > 0, time / 101, 50.0)
 
 
 def test_bad_arguments_are_refused():

@@ -76,6 +76,18 @@ def test_names_and_levels_stay_names_and_literals(text):
     assert leaves(tree, columns, sources, frame) == [1, 0, 0]
 
 
+def test_a_dense_split_of_more_features_than_sqlite_chains():
+    """SQLite refuses expressions of more than a thousand levels."""
+    rng = np.random.default_rng(0)
+    columns = [OutputColumn(f"x{k}", f"x{k}", "number") for k in range(1_500)]
+    tree, x = SoftTree(1, len(columns), get_family("exponential")), rng.normal(size=(20, len(columns)))
+    with torch.no_grad():
+        tree.routing[0, 0] = torch.from_numpy(rng.normal(size=len(columns) + 1))
+    found = leaves(tree, columns, [], pd.DataFrame(x, columns=[column.name for column in columns]))
+    assert found == tree.apply_leaf(torch.from_numpy(x))[0].tolist()
+    assert set(found) == {0, 1}
+
+
 def test_other_quotes_are_refused():
     with pytest.raises(InvalidParameterError, match="quote must be one of"):
         soft_tree_sql(stump(LinearRule((0,), (1.0,), 45.0)), COLUMNS, SOURCES, "[")

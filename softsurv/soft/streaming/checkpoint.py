@@ -76,12 +76,20 @@ def read_checkpoint(path: str | PathLike[str], job: Mapping[str, Any]) -> State 
         if wrong:
             raise ValueError(f"{wrong[0]!r} is not finite")
     except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{str(file)!r} is no checkpoint or a damaged one ({error}); remove it") from None
-    wanted = json.loads(json.dumps(dict(job)))
-    for key in wanted.keys() | known.keys():
-        if wanted.get(key) != known.get(key):
+        raise ModelFileError(
+            f"checkpoint {str(file)!r} is no checkpoint or a damaged one ({error}); name another file"
+        ) from None
+    before, now = _settings(known), _settings(json.loads(json.dumps(dict(job))))
+    for key in [*before, *now]:
+        if now.get(key) != before.get(key):
             raise InvalidParameterError(
-                f"checkpoint {str(file)!r} is of a job with {key} {known.get(key)!r}, got {wanted.get(key)!r}; "
+                f"checkpoint {str(file)!r} is of a job with {key} {before.get(key)!r}, got {now.get(key)!r}; "
                 "choose another file, or remove this one to begin anew"
             )
     return State(tensors, values)
+
+
+def _settings(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What identifies a job, the parameters of the model one by one: an error names the one that differs."""
+    parameters = job.get("parameters")
+    return {**job, "parameters": None, **parameters} if isinstance(parameters, dict) else dict(job)

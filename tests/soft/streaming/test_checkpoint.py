@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from softsurv.errors import ModelFileError
+from softsurv.errors import InvalidParameterError, ModelFileError
 from softsurv.files import replace_file, seal
 from softsurv.soft.streaming.checkpoint import FORMAT, read_checkpoint, write_checkpoint
 
@@ -31,7 +31,7 @@ def test_every_flipped_bit_is_seen(file):
         data = bytearray(whole)
         data[place] ^= 1 << place % 8
         file.write_bytes(data)
-        with pytest.raises(ModelFileError, match=r"no checkpoint or a damaged one .*; remove it"):
+        with pytest.raises(ModelFileError, match=r"no checkpoint or a damaged one .*; name another file"):
             read_checkpoint(file, JOB)
     file.write_bytes(whole)
     assert read_checkpoint(file, JOB).values == {"trace": [0.5], "passes": 2}
@@ -64,3 +64,10 @@ def test_what_is_no_file_is_refused(tmp_path, make):
     make(tmp_path / "odd")
     with pytest.raises(ModelFileError, match="no checkpoint or a damaged one"):
         read_checkpoint(tmp_path / "odd", JOB)
+
+
+def test_only_the_setting_that_differs_is_named(file):
+    with pytest.raises(InvalidParameterError, match=r"is of a job with depth '1', got '2'; choose"):
+        read_checkpoint(file, {"rows": 3, "parameters": {"depth": "2"}})
+    with pytest.raises(InvalidParameterError, match=r"is of a job with rows 3, got 4; choose"):
+        read_checkpoint(file, JOB | {"rows": 4})
