@@ -100,18 +100,16 @@ def split_at(cuts, level, f, cut, first, last, left, right, near_left, near_righ
 
 
 @shared_kernel
-def solve_cut(problem, cuts, level, n, f, cut, leaves):
-    """Base case. Bounds of both sides of a cut, the best value of the cut and the leaves of its left side."""
+def solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves):
+    """Base case, one or two leaves on either side: lower bounds of both sides of a cut, and its value."""
     cuts.control[CALLS] += 1
     stump_sides(problem, cuts, level, f, cut, n)
     leaf, stump, one = cuts.leaf, cuts.stump, cuts.complexity
     for side in range(4):
         leaf[side] += one
         stump[side] = lower(leaf[side], stump[side] + 2.0 * one)
-    if leaves >= 4:
-        return stump[2], stump[3], stump[0] + stump[1], 2
-    first, second = leaf[0] + stump[1], stump[0] + leaf[1]
-    return stump[2], stump[3], lower(first, second), 1 if first <= second else 2
+    left, right = leaf if left_leaves == 1 else stump, leaf if right_leaves == 1 else stump
+    return left[2], right[3], left[0] + right[1]
 
 
 @shared_kernel
@@ -129,18 +127,18 @@ def start_intervals(cuts, level, n):
 
 
 @shared_kernel
-def base_cut(problem, cuts, level, n, f, cut, leaves, limit):
+def base_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves, limit):
     """Bounds of both sides of a cut, and its cost. A cost below the limit makes the cut's tree that of the level."""
-    left, right, value, own = solve_cut(problem, cuts, level, n, f, cut, leaves)
+    left, right, value = solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves)
     if value < limit:
         row = level * cuts.code.shape[0] + f
         code = cuts.code[f, cuts.order[row, cuts.start[row, cut + 1] - 1]]
-        cuts.tree[level, 1] = np.int64(cuts.split[f] + code) * MAX_LEAVES + own
+        cuts.tree[level, 1] = np.int64(cuts.split[f] + code) * MAX_LEAVES + left_leaves
     return left, right, value
 
 
 @shared_kernel
-def refine(problem, cuts, level, n, depth, slot, leaves, left_leaves, right_leaves, limit):
+def refine(problem, cuts, level, n, depth, slot, left_leaves, right_leaves, limit):
     """Work on one interval: (cost of a tree, inf if none is below the limit; least bound of what is closed)."""
     span, sides = cuts.span, cuts.side_bound
     f, first, last = np.int64(span[3 * level, slot]), np.int64(span[3 * level + 1, slot]), span[3 * level + 2, slot]
@@ -157,7 +155,7 @@ def refine(problem, cuts, level, n, depth, slot, leaves, left_leaves, right_leav
     if first <= cuts.first[level, f] <= last:
         cut = np.int64(cuts.first[level, f])
     if depth == 2:
-        own_left, own_right, value = base_cut(problem, cuts, level, n, f, cut, leaves, limit)
+        own_left, own_right, value = base_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves, limit)
     else:
         own_left, own_right, value = solve_sides(
             problem, cuts, level, n, depth, f, cut, first, last, left, right, left_leaves, right_leaves, limit
@@ -173,7 +171,7 @@ def refine(problem, cuts, level, n, depth, slot, leaves, left_leaves, right_leav
 
 
 @shared_kernel
-def search_intervals(problem, cuts, level, n, depth, leaves, left_leaves, right_leaves, best, least):
+def search_intervals(problem, cuts, level, n, depth, left_leaves, right_leaves, best, least):
     """Best tree with so many leaves on either side: (best, least bound of what was closed); fills ``tree``."""
     tolerance = problem.tolerance
     start_intervals(cuts, level, n)
@@ -184,7 +182,7 @@ def search_intervals(problem, cuts, level, n, depth, leaves, left_leaves, right_
         if bound >= limit:
             return best, lower(least, bound)
         slot = pop_interval(cuts, level)
-        value, closed = refine(problem, cuts, level, n, depth, slot, leaves, left_leaves, right_leaves, limit)
+        value, closed = refine(problem, cuts, level, n, depth, slot, left_leaves, right_leaves, limit)
         best, least = lower(best, value), lower(least, closed)
     return best, least
 
@@ -220,10 +218,8 @@ def search_cuts(problem, cuts, level, n, depth, leaves, upper):
     for turn in range(leaves if leaves > 2 else 0):
         left_leaves, right_leaves = leaf_shares(turn, leaves, np.int64(1) << (depth - 1))
         if level == 0:  # other shares of the leaves may follow, of which nothing is known
-            cuts.state[2] = np.inf if depth == 2 or leaves == np.int64(1) << depth or turn == leaves - 1 else -np.inf
-        if left_leaves > 0 and (depth > 2 or turn == 0) and cuts.control[STOP] == 0:
-            best, least = search_intervals(
-                problem, cuts, level, n, depth, leaves, left_leaves, right_leaves, best, least
-            )
+            cuts.state[2] = np.inf if leaves == np.int64(1) << depth or turn == leaves - 1 else -np.inf
+        if left_leaves > 0 and cuts.control[STOP] == 0:
+            best, least = search_intervals(problem, cuts, level, n, depth, left_leaves, right_leaves, best, least)
     cuts.free[level] = least
     return best if tree[1] != UNKNOWN else higher(upper, least)
