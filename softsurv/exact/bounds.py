@@ -31,14 +31,15 @@ similar support (paper `gosdt`, section 4 and appendix; the similarity bound of 
     left in, w would have to be the most a row can cost, not the spread of its costs. Sides of splits of one node are
     compared: the base case says what two splits share. A left and a right side may have different limits on leaves.
     As opt(S, d, l) falls in d and l, a lower bound under the larger limits also holds under the smaller ones, never
-    the reverse. The bound is not used under a limit on the size of leaves, which the tree may break in S'.
+    the reverse. The recursion does without under a limit on the size of leaves, which the tree may break in S'.
 intervals of cuts (`cuts/node.py`)
     For cuts a < b of one column with only rows D between them, every cut u from a to b has opt(left of u) >=
     opt(left of a) + cost(g) over the groups g between a and u, and likewise opt(right of u) from b: the interval bound
     from both ends. Where similar support holds as well, opt(left of u) >= opt(left of b) - w(rows between u and b) and
     opt(right of u) >= opt(right of a) - w(rows between a and u); their sum is opt(left of b) + opt(right of a) - w(D),
-    whatever u is. Lower bounds may stand for the optima. Under a limit on the size of leaves the first two hold for
-    optima without the limit, which bound those with it from below; so both are kept (`Cuts.free`).
+    whatever u is. Lower bounds may stand for the optima. Under a limit on the size of leaves all of this holds for
+    optima without the limit, which bound those with it from below; so both are kept (`Cuts.free`). For three leaves of
+    depth two the sides are taken as one leaf and as a stump, and the other way round, each with bounds of its own.
 cached bounds (paper `surtree`, section 4)
     A subset abandoned at an upper bound u has opt >= u under the same limits. A later visit to the subset uses that.
 joint sums (`joint/kernels.py`)

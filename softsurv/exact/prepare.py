@@ -202,7 +202,7 @@ def prepare(
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
-        bounds.similar and cancels,
+        bounds.similar and task.linear and bool((problem.stats[:, :width] >= 0.0).all()),
         cuts_pay(task, bounds, problem),
         bounds.joint and bounds.base_case and joint_pays(problem, rows),
         lambda sums: task.costs(sums[:, :width]),

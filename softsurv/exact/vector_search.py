@@ -159,7 +159,7 @@ class VectorSearch:
         self.w, self._listed, problem, row_kinds = w, False, self.rows.problem, self.rows.problem.row_kinds
         few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
-        similar = self.bounds.similar and rule.task.linear and not limited
+        similar = self.bounds.similar and rule.task.linear
         if rule.task.linear:
             label_cost = w @ weights  # (L, K)
             given = row_kinds.kind_stats if few else problem.stats
@@ -170,7 +170,7 @@ class VectorSearch:
             if few:
                 stats, base = self._kind_count @ each, self._kind_count @ base
                 row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
-                use_similar = similar and len(row_kinds.split_code) <= SHARED_SPLITS
+                use_similar = similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
                 floor = row_minima(stats[:, : len(weights)])
             scale, parameters, width = float(column_sums(stats[:, : len(weights)]).max()), np.zeros(0), len(weights)

@@ -62,6 +62,34 @@ def test_many_cuts_are_searched_one_by_one():
     assert many.solve(2).report.objective == 0.0  # the quadrants
 
 
+def base_cases(n_labels=2, depth=3, leaves=None, bounds=None, **how):
+    """Base cases that a search by cuts of random labels solves, and its objective."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(400, 4))
+    label = np.clip(np.round(x[:, 0] * x[:, 1] + x[:, 2] + 0.5 * rng.normal(size=400)), 0, n_labels - 1).astype(int)
+    codes = x.argsort(axis=0).argsort(axis=0)
+    costs = label_costs.misclassification(label, n_labels)
+    table = codes, np.full(4, 400), np.zeros(4, bool)
+    search = Search(label_costs.TASK, *table, costs, bounds=bounds or Bounds(), **how)
+    assert search.by_cuts
+    report = search.solve(depth, leaves).report
+    return report.details["base_cases"], report.objective
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_similar_support_serves_a_least_size_of_leaves_too(n_labels):
+    solved, objective = base_cases(n_labels, min_leaf=3)
+    without, same = base_cases(n_labels, min_leaf=3, bounds=Bounds(similar=False))
+    assert objective == same
+    assert solved < 0.8 * without
+
+
+def test_three_leaves_take_no_longer_than_four():
+    """Their sides were bounded as stumps, so that hardly a cut was passed over."""
+    three, four = base_cases(depth=2, leaves=3)[0], base_cases(depth=2, leaves=4)[0]
+    assert three < 2 * four
+
+
 def test_a_stopped_search_has_a_tree_and_a_bound():
     rng = np.random.default_rng(1)
     n, p = 1500, 8
