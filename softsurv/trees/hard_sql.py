@@ -49,13 +49,24 @@ def _question(tree: Questions, node: int, quote: str) -> str:
         return f"{column} IS NULL"
     if missing is None and source.fill is not None:
         missing = source.fill in levels if levels else float(source.fill) <= cut
-    known = f"{column} IN ({', '.join(sql_text(v, quote) for v in levels)})" if levels else f"{column} <= {cut!r}"
+    known = f"{column} <= {sql_number(cut)}"
+    if levels:
+        known = f"{column} IN ({', '.join(sql_text(v, quote) for v in levels)})"
     return f"{column} IS NULL OR {known}" if missing else known
 
 
 def sql_name(name: str, quote: str) -> str:
     """The name of a column."""
     return quote + name.replace(quote, 2 * quote) + quote
+
+
+def sql_number(value: float) -> str:
+    """A number in double precision, which most databases take it for by its exponent.
+
+    Without one it is a decimal, and DuckDB rounds decimals that meet single precision: values on a cut change sides.
+    """
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
 
 
 def sql_text(level: str, quote: str) -> str:

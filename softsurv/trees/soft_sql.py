@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from softsurv.data.encoding import OutputColumn, Source
-from softsurv.trees.hard_sql import case_lines, check_quote, sql_name, sql_text
+from softsurv.trees.hard_sql import case_lines, check_quote, sql_name, sql_number, sql_text
 from softsurv.trees.linear_rule import LinearRule, tie_of
 from softsurv.trees.soft_text import points
 from softsurv.trees.soft_tree import SoftTree
@@ -56,7 +56,7 @@ class _Words:
     def number(self, column: OutputColumn) -> str:
         """A number, or what training filled in."""
         name, fill = sql_name(column.source, self.quote), self.fills.get(column.source)
-        return name if fill is None else f"COALESCE({name}, {float(fill)!r})"
+        return name if fill is None else f"COALESCE({name}, {sql_number(float(fill))})"
 
     def is_one_of(self, source: str, levels: Sequence[str]) -> str:
         """Whether a category has one of some levels."""
@@ -67,11 +67,11 @@ class _Words:
     def term(self, column: OutputColumn, coefficient: float) -> str:
         """A feature times its coefficient."""
         if column.kind == "number":
-            return f"{coefficient!r} * {self.number(column)}"
+            return f"{sql_number(coefficient)} * {self.number(column)}"
         asked = f"{sql_name(column.source, self.quote)} IS NULL"
         if column.kind == "level":
             asked = self.is_one_of(column.source, [str(column.level)])
-        return f"CASE WHEN {asked} THEN {coefficient!r} ELSE 0.0 END"
+        return f"CASE WHEN {asked} THEN {sql_number(coefficient)} ELSE {sql_number(0.0)} END"
 
 
 def _question(tree: SoftTree, node: int, words: _Words) -> str:
@@ -86,7 +86,7 @@ def _question(tree: SoftTree, node: int, words: _Words) -> str:
         return words.is_one_of(first.source, [str(columns[k].level) for k in rule.columns])
     if len(rule.columns) == 1 and first.kind == "number" and abs(rule.coefficients[0]) == 1.0:
         sign = rule.coefficients[0]  # exact as it is: a difference of one term has no rounding
-        return f"{words.number(first)} {'>' if sign > 0 else '<'} {sign * rule.threshold + 0.0!r}"
+        return f"{words.number(first)} {'>' if sign > 0 else '<'} {sql_number(sign * rule.threshold + 0.0)}"
     terms = list(zip(rule.columns, rule.coefficients, strict=True))
     return _sum_exceeds(terms, rule.threshold + _margin(rule, tree, columns), words)
 
@@ -99,7 +99,7 @@ def _margin(rule: LinearRule, tree: SoftTree, columns: Sequence[OutputColumn]) -
 
 def _sum_exceeds(terms: Sequence[tuple[int, float]], threshold: float, words: _Words) -> str:
     """Whether a sum of terms, by encoded feature and coefficient, exceeds a threshold."""
-    return f"{_sum([words.term(words.columns[k], size) for k, size in terms])} > {threshold!r}"
+    return f"{_sum([words.term(words.columns[k], size) for k, size in terms])} > {sql_number(threshold)}"
 
 
 def _sum(terms: Sequence[str]) -> str:

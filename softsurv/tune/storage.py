@@ -137,9 +137,10 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
-    except ValueError as error:
+    except (ValueError, LookupError, TypeError, AssertionError) as error:  # no JSON, or JSON that is no record
+        reason = f"{type(error).__name__}: {error}"
         raise SoftsurvError(
-            f"storage {place!r} is a damaged journal ({error}); restore it from a copy, or begin a new study elsewhere"
+            f"storage {place!r} is a damaged journal ({reason}); restore it from a copy, or begin a new study elsewhere"
         ) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -61,6 +62,7 @@ class StudyPlan:
     callbacks: tuple[Callable[[optuna.Study, FrozenTrial], None], ...]
     time_limit: float | None
     batch: int = 1
+    parent: int | None = None  # number of the process whose worker this is
 
     def open(self, storage: BaseStorage) -> optuna.Study:
         """The study in its storage, with this plan's sampler and pruner.
@@ -92,7 +94,7 @@ class StudyPlan:
         """The plan of one of several workers, with a device of its own where there are several."""
         goal = copy(self.objective)
         goal.device = device_of_worker(goal.device, number)
-        return replace(self, objective=goal)
+        return replace(self, objective=goal, parent=os.getpid())
 
     def identity(self) -> dict[str, Any]:
         """Values that must be equal for results to belong to one study."""
@@ -135,15 +137,16 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
     if failed:
         logger.warning("trials %s were left by a worker that ended; they are marked as failed", failed)
     bar = _bar(plan, study) if progress else None
+    has_parent = os.getppid() == plan.parent  # threads, and processes of other machines, have it not
 
     def enough(study: optuna.Study, trial: FrozenTrial) -> None:
-        """Log a trial that ended, and stop the study if it has all its trials."""
+        """Log a trial that ended. Stop if the study has all its trials, or if who asked for them was killed."""
         if trial.state == TrialState.FAIL:
             logger.warning("trial %d failed: %s", trial.number, trial.user_attrs.get("error", "unknown"))
         logger.info("trial %d %s: %s", trial.number, trial.state.name.lower(), trial.values)
         if bar is not None:
             _show(bar, study)
-        if count_taken(study) >= plan.n_trials:
+        if count_taken(study) >= plan.n_trials or (has_parent and os.getppid() != plan.parent):
             study.stop()
 
     with Beats(folder) as beats, one_core_each(), quiet_optuna():

@@ -11,7 +11,7 @@ from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.data.encoding import Source
 from softsurv.data.rules import Rule
 from softsurv.errors import InvalidParameterError
-from softsurv.trees.hard_sql import hard_tree_sql
+from softsurv.trees.hard_sql import hard_tree_sql, sql_number
 from softsurv.trees.hard_tree import Branch, HardTree
 
 HOSTILE = [
@@ -94,3 +94,20 @@ def test_texts_end_where_databases_with_backslash_escapes_end_them():
     assert question == r"CASE WHEN `s` IS NULL OR `s` IN ('it\'s', 'z\\', '\\\' OR 1=1 -- ', 'a\r\nb')"
     assert ESCAPED.sub("?", question) == "CASE WHEN `s` IS NULL OR `s` IN (?, ?, ?, ?)"
     assert r"'z\', '\'' OR 1=1 -- '" in hard_tree_sql(tree, '"')  # standard SQL
+
+
+@pytest.mark.parametrize("number", [0.1, 0.0, -2.5, 1e15, 1e16, 1e300, -1e-300, 5e-324, 0.1 + 0.2])
+def test_numbers_have_an_exponent(number):
+    """DuckDB takes 0.1 for a decimal, and rounds it where it meets a column in single precision."""
+    written = sql_number(number)
+    assert written.count("e") == 1
+    assert float(written) == number
+
+
+def test_a_cut_beside_a_value_in_single_precision_is_no_decimal():
+    """0.1 as a single is above the cut 0.1, which rounds to the same single."""
+    value = float(np.float32(0.1))
+    tree = HardTree.grow([Source("x", None, None)], Branch(Rule(0, threshold=0.1), None, None), [[1.0], [2.0]], ["n"])
+    assert hard_tree_sql(tree, '"').startswith('CASE WHEN "x" <= 0.1e0\n')
+    frame = pd.DataFrame({"x": [value, 0.1, None]})
+    np.testing.assert_array_equal(leaves_in_sql(tree, frame), tree.apply(frame))

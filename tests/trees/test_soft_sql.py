@@ -44,14 +44,14 @@ def question(rule):
 
 
 def test_each_kind_of_rule_is_written_as_it_is_printed():
-    assert question(LinearRule((0,), (1.0,), 45.0)) == 'COALESCE("age", 52.5) > 45.0'
-    assert question(LinearRule((0,), (-1.0,), -45.0)) == 'COALESCE("age", 52.5) < 45.0'
+    assert question(LinearRule((0,), (1.0,), 45.0)) == 'COALESCE("age", 52.5e0) > 45.0e0'
+    assert question(LinearRule((0,), (-1.0,), -45.0)) == 'COALESCE("age", 52.5e0) < 45.0e0'
     assert question(LinearRule((2,), (1.0,), 0.5)) == "\"grade\" IN ('III')"
     assert question(LinearRule((1, 2), (1.0, 1.0), 0.5)) == "(\"grade\" IS NULL OR \"grade\" IN ('II', 'III'))"
     threshold = 60.0 + 1e-9 * 50.0  # as far above as `apply` takes for equal
     assert question(LinearRule((0, 2, 3), (1.0, 2.5, -1.0), 60.0)) == (
-        '1.0 * COALESCE("age", 52.5) + CASE WHEN "grade" IN (\'III\') THEN 2.5 ELSE 0.0 END'
-        f' + CASE WHEN "age" IS NULL THEN -1.0 ELSE 0.0 END > {threshold!r}'
+        '1.0e0 * COALESCE("age", 52.5e0) + CASE WHEN "grade" IN (\'III\') THEN 2.5e0 ELSE 0.0e0 END'
+        f' + CASE WHEN "age" IS NULL THEN -1.0e0 ELSE 0.0e0 END > {threshold!r}e0'
     )
 
 

@@ -98,10 +98,12 @@ def test_a_folder_is_no_journal(tmp_path):
         open_storage(tmp_path, None)
 
 
-def test_a_damaged_journal_is_one_sentence(tmp_path):
+@pytest.mark.parametrize("record", ["no record", '{"op_cpde": 4}', '{"op_code": 4}', "[]", '{"op_code": "x"}'])
+def test_a_damaged_journal_is_one_sentence(tmp_path, record):
+    """A record that is JSON of other names was an unexpected KeyError."""
     path = tmp_path / "study.journal"
     optuna.create_study(storage=open_storage(path, None))
-    path.write_bytes(path.read_bytes() + b"no record\nno record\n")
+    path.write_bytes(path.read_bytes() + f"{record}\n{record}\n".encode())
     with pytest.raises(SoftsurvError, match=r"study.journal' is a damaged journal .*; restore it from a copy"):
         open_storage(path, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -55,6 +56,21 @@ def test_no_time_is_no_trial_and_a_callback_stops():
     study = stopping.open(InMemoryStorage())
     work(stopping, study)
     assert len(study.trials) == 1
+
+
+def test_a_worker_takes_no_further_trial_where_its_parent_was_killed(monkeypatch):
+    """Workers went on to the last trial of the study; a parent that never was one is not missed."""
+    alive, plan = os.getppid(), plan_of(n_trials=4)
+
+    def end_parent(study, trial):
+        monkeypatch.setattr(os, "getppid", lambda: 1 if trial.number >= 1 else alive)
+
+    for parent, n_run in ((alive, 2), (None, 4), (os.getpid(), 4)):
+        monkeypatch.setattr(os, "getppid", lambda: alive)
+        of_parent = replace(plan, parent=parent, callbacks=(end_parent,))
+        study = of_parent.open(InMemoryStorage())
+        work(of_parent, study)
+        assert len(study.trials) == n_run
 
 
 def test_a_progress_line_tells_the_best_value_of_each_measure(capsys):
@@ -111,6 +127,7 @@ def test_a_plan_of_one_of_several_workers_leaves_the_first_alone(device):
     plan = plan_of()
     plan.objective.device = device
     other = plan.of_worker(1)
+    assert (plan.parent, other.parent) == (None, os.getpid())
     assert other.objective is not plan.objective
     assert (plan.objective.device, other.objective.device) == (device, device)  # a named device is kept
     assert other.n_trials == plan.n_trials

@@ -30,9 +30,15 @@ class InDatabases:
 
         Notes
         -----
-        Levels are compared as text, numbers as the database holds them. Where it holds the numbers of a column as
-        booleans, as text, or as whole numbers beyond 2**53, cast the column: booleans to 0 and 1, as not every database
-        compares them so, the others to double precision, as the tree reads them.
+        Levels are compared as text, numbers as the database holds them. What it holds otherwise than the tree reads it
+        is cast before, as in ``FROM (SELECT CAST(size AS REAL) AS size FROM table)``:
+
+        - booleans to 0 and 1, as not every database compares them so; booleans that training had as categories to the
+          texts 'True' and 'False';
+        - numbers held as text, or whole numbers beyond 2**53, to double precision, as the tree reads them;
+        - NaN to NULL, by ``NULLIF(size, 'NaN')``: PostgreSQL and DuckDB take NaN for larger than any number;
+        - texts by ``CAST(grade AS BINARY)`` in MariaDB and MySQL, for which 'a' and 'A' are one by default, and in
+          MariaDB 'a' and 'a ' too.
 
         The rules of a soft tree are written as they are printed. A dense split is the sum of its points, of which
         rounding may send a row within its reach of the threshold to the other side.
