@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray, as_time
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.greenwood import greenwood, log_log_limits
 
@@ -267,10 +267,10 @@ def restricted_mean(survival: StepFunction, horizon: float) -> float:
     horizon : float
         End of the integral, > 0, in the unit of time.
     """
-    if not (horizon > 0.0 and np.isfinite(horizon)):
+    if not 0.0 < (end := as_time(horizon)) < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
-    steps = survival.times[(survival.times > 0.0) & (survival.times < horizon)]
-    edges = np.concatenate([[0.0], steps, [horizon]])
+    steps = survival.times[(survival.times > 0.0) & (survival.times < end)]
+    edges = np.concatenate([[0.0], steps, [end]])
     return float(np.sum(survival(edges[:-1]) * np.diff(edges)))
 
 

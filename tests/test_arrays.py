@@ -17,3 +17,8 @@ def test_a_name_is_an_array_of_one_type(name, kind, bits):
     (scalar,) = typing.get_args(typing.get_args(array)[1])
     dtype = np.dtype(scalar)
     assert (dtype.kind, 8 * dtype.itemsize) == (kind, bits)
+
+
+def test_a_time_is_a_number_or_nan():
+    assert arrays.as_time("12.5") == arrays.as_time(np.array(12.5)) == 12.5
+    assert all(np.isnan(arrays.as_time(value)) for value in ("a year", None, [1.0, 2.0], 10**400))

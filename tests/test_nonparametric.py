@@ -193,6 +193,8 @@ def test_bad_settings_are_refused():
         nonp.quantile(curve, 1.0)
     with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0"):
         nonp.restricted_mean(curve, np.inf)
+    with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0, got 'a year'"):
+        nonp.restricted_mean(curve, "a year")
 
 
 def test_rows_in_the_order_of_their_times_are_counted_as_in_any_other():

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.checks import grid_of
 from softsurv.explore.quality import (
     brier_frame,
     calibration_curves,
@@ -75,7 +76,7 @@ def plot_calibration(
     >>> ax = plot_calibration(tree, test, horizons=[365, 1095])  # doctest: +SKIP
     """
     read = one_row_each(read_data(data))
-    at = default_horizons(tree, read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
+    at = default_horizons(tree, read) if horizons is None else grid_of(horizons, "horizons")
     curves, test = calibration_curves(tree, read, at, n_bins)
     return draw_calibration(new_axes(ax, 4.8, 4.8), curves, test, read.n, unit_of(read, time_unit))
 

@@ -19,7 +19,7 @@ from softsurv.errors import (
     NumericalError,
     need_docstrings,
 )
-from softsurv.metrics.ranges import checked_probabilities
+from softsurv.metrics.ranges import checked_horizon, checked_probabilities
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier, survival_interval
 
 SMALLEST_PROBABILITY = 1e-7
@@ -110,7 +110,8 @@ def calibration_curve(
     InvalidTimesError
         If nobody is observed up to the horizon.
     """
-    time_, event_, predicted = _checked(time, event, survival, horizon)
+    time_, event_, predicted = _checked(time, event, survival)
+    horizon = checked_horizon(horizon, float(time_.max()))
     _, _, mass, entry_ = checked_columns(time_, event_, weight, entry)
     _refuse_no_mass(mass)
     if not mass.all():
@@ -185,7 +186,7 @@ def d_calibration(
     ----------
     Haider, Hoehn, Davis, Greiner, Journal of Machine Learning Research 21 (2020).
     """
-    time_, event_, own = _checked(time, event, survival, 0.0)
+    time_, event_, own = _checked(time, event, survival)
     _, _, mass, _ = checked_columns(time_, event_, weight)
     _refuse_no_mass(mass)
     _refuse_few("n_bins", n_bins, 2)
@@ -228,7 +229,8 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
     ----------
     Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020).
     """
-    time_, event_, predicted = _checked(time, event, survival, horizon)
+    time_, event_, predicted = _checked(time, event, survival)
+    horizon = checked_horizon(horizon, float(time_.max()))
     predicted = np.clip(predicted, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
     values, group = np.unique(predicted, return_inverse=True)
     if values.size <= 10:
@@ -272,7 +274,7 @@ def calibration_errors(time: ArrayLike, event: ArrayLike, survival: ArrayLike, h
     observed = smoothed_observed_survival(time, event, survival, horizon)
     if np.isnan(observed).any():
         raise InvalidTimesError(
-            f"some group of equal predictions has no follow-up at {horizon:g}; choose a smaller horizon"
+            f"some group of equal predictions has no follow-up at {float(horizon):g}; choose a smaller horizon"
         )
     error = np.abs(observed - np.asarray(survival, dtype=float))
     return CalibrationErrors(
@@ -280,9 +282,7 @@ def calibration_errors(time: ArrayLike, event: ArrayLike, survival: ArrayLike, h
     )
 
 
-def _checked(
-    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
-) -> tuple[FloatArray, BoolArray, FloatArray]:
+def _checked(time: ArrayLike, event: ArrayLike, survival: ArrayLike) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Checked time, event and probabilities, each (N,)."""
     time_, event_, _, _ = checked_columns(time, event)
     column = np.asarray(survival, dtype=float)
@@ -291,10 +291,6 @@ def _checked(
             f"survival must hold one probability per subject, shape {time_.shape}, got {column.shape}"
         )
     checked_probabilities("survival", column[:, None], time_.size, 1)
-    if not 0.0 <= horizon <= time_.max():
-        raise InvalidTimesError(
-            f"horizon must lie between 0 and the largest observed time {time_.max():g}, got {horizon!r}"
-        )
     return time_, event_, column
 
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.arrays import BoolArray, FloatArray, IntArray
-from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
+from softsurv.errors import InvalidParameterError, NoComparablePairsError
 from softsurv.metrics.brier import Scale, axis_of, mean_of_known
 from softsurv.metrics.calibration import CalibrationCurve, curve_of_groups
 from softsurv.metrics.concordance import Risk, TiedTimes, count_pairs
-from softsurv.metrics.ranges import checked_matrix, checked_probabilities, checked_times
+from softsurv.metrics.ranges import checked_horizon, checked_matrix, checked_probabilities, checked_tau, checked_times
 from softsurv.metrics.seen_weights import SeenWeights
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -82,7 +82,7 @@ def cause_specific_concordance(
         tied_censoring,
         entry,
     )
-    return pairs.concordance(1.0 if tau is None else pairs.time < tau)
+    return pairs.concordance(1.0 if tau is None else pairs.time < checked_tau(tau))
 
 
 def without_other_causes(time: FloatArray, codes: IntArray, code: int) -> FloatArray:
@@ -285,10 +285,7 @@ def calibration_curve_incidence(
     """
     time_, codes = _checked(time, cause, code)
     predicted = checked_probabilities("incidence", np.atleast_2d(incidence).T, time_.size, 1)[:, 0]
-    if not 0.0 <= horizon <= time_.max():
-        raise InvalidTimesError(
-            f"horizon must lie between 0 and the largest test time {time_.max():g}, got {horizon!r}; take another one"
-        )
+    horizon = checked_horizon(horizon, float(time_.max()))
 
     def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
         """Aalen-Johansen of a group: the incidence with its limits, and survival free of all events."""

@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import entry_distribution
-from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_nan, refuse_unknown_censoring
+from softsurv.metrics.ranges import (
+    checked_matrix,
+    checked_tau,
+    checked_times,
+    column_parts,
+    refuse_nan,
+    refuse_unknown_censoring,
+)
 from softsurv.metrics.shared_curves import SharedCurves
 from softsurv.metrics.shifted_curves import ShiftedCurves, count_shifted, mass_compared, those_above
 from softsurv.nonparametric import StepFunction, checked_columns
@@ -89,7 +96,7 @@ class PairCounts:
 
         Raises InvalidTimesError where such an event needs G at a time where it is unknown or 0.
         """
-        counted = (self.comparable + self.tied_events > 0) & (tau is None or self.time < tau)
+        counted = (self.comparable + self.tied_events > 0) & (tau is None or self.time < checked_tau(tau))
         refuse_unknown_censoring(censoring, self.time[counted])
         weight = np.zeros(self.time.shape)
         observed = censoring(self.time[counted])
@@ -170,7 +177,7 @@ def harrell_c(
     0.6666666666666666
     """
     pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring, entry, weight)
-    return pairs.concordance(1.0 if tau is None else pairs.time < tau)
+    return pairs.concordance(1.0 if tau is None else pairs.time < checked_tau(tau))
 
 
 def uno_c(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import BoolArray, FloatArray, as_time
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -143,6 +143,24 @@ def checked_times(times: ArrayLike) -> FloatArray:
             f"{grid.shape}; numpy.unique sorts it and drops repeated values"
         )
     return grid
+
+
+def checked_horizon(horizon: float, last: float) -> float:
+    """A horizon up to the last observed time, or InvalidTimesError."""
+    found = as_time(horizon)
+    if not 0.0 <= found <= last:
+        raise InvalidTimesError(
+            f"horizon must lie between 0 and the largest observed time {last:g}, got {horizon!r}; take another one"
+        )
+    return found
+
+
+def checked_tau(tau: float) -> float:
+    """A time before which events count, or InvalidTimesError."""
+    found = as_time(tau)
+    if np.isnan(found):
+        raise InvalidTimesError(f"tau must be a number, in the unit of time, got {tau!r}")
+    return found
 
 
 def checked_matrix(name: str, values: ArrayLike, n_rows: int, n_times: int) -> FloatArray:

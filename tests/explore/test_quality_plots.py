@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.explore import (
     fairness_frame,
     plot_brier,
@@ -97,6 +97,11 @@ def test_what_is_no_tree_over_rho_is_said(mixed, gbsg2, make, said):
 def test_a_brier_plot_of_no_tree_is_refused(gbsg2):
     with pytest.raises(InvalidParameterError, match="at least one fitted tree"):
         plot_brier({}, gbsg2.test, axes())
+
+
+def test_horizons_of_a_calibration_are_numbers(gbsg2):
+    with pytest.raises(InvalidTimesError, match="horizons must be numbers"):
+        plot_calibration(gbsg2.tree, gbsg2.test, horizons="a year")
 
 
 def test_bars_of_d_calibration_are_shares_of_all_rows(gbsg2):

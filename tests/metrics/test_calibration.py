@@ -165,6 +165,14 @@ def test_a_smoother_without_finite_coefficients_is_told():
         calibration_errors(time, time > 0, time / 101, 50.0)
 
 
+@pytest.mark.parametrize("horizon", ["one year", None, [1.0]])
+@pytest.mark.parametrize("measure", [calibration_curve, calibration_errors, smoothed_observed_survival])
+def test_a_horizon_that_is_no_number_is_refused(measure, horizon):
+    with pytest.raises(InvalidTimesError, match=r"horizon must lie between 0 and the largest observed time 2, got"):
+        measure([1.0, 2.0], [True, True], [0.5, 0.6], horizon)
+    assert calibration_curve([1.0, 2.0], [True, True], [0.5, 0.6], "1").horizon == 1.0  # as in predictions
+
+
 def test_bad_arguments_are_refused():
     time, event, survival = [1.0, 2.0], [True, True], [0.5, 0.6]
     with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest observed time 2"):

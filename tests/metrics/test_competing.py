@@ -209,7 +209,11 @@ def test_what_cannot_be_measured_is_refused():
         auc_incidence(time, cause, risk, TIMES, censoring, 3)
     with pytest.raises(NoComparablePairsError, match="no pair"):
         cause_specific_concordance(time, cause, risk[:, 0], 3)
-    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest test time 12, got 20"):
+    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest observed time 12, got 20"):
         calibration_curve_incidence(time, cause, risk[:, 0], 20.0)
-    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest test time 12, got -1"):
+    with pytest.raises(InvalidTimesError, match="largest observed time 12, got 'a year'"):
+        calibration_curve_incidence(time, cause, risk[:, 0], "a year")
+    with pytest.raises(InvalidTimesError, match="tau must be a number, in the unit of time, got 'a year'"):
+        cause_specific_concordance(time, cause, risk[:, 0], tau="a year")
+    with pytest.raises(InvalidTimesError, match="horizon must lie between 0 and the largest observed time 12, got -1"):
         calibration_curve_incidence(time, cause, risk[:, 0], -1.0)

@@ -252,3 +252,11 @@ def test_uno_refuses_events_beyond_the_training_follow_up():
     with pytest.raises(InvalidTimesError, match="known and positive up to 3, got 4"):
         uno_c(time, event, [3.0, 2.0, 1.0], censoring)
     assert uno_c(time, event, [3.0, 2.0, 1.0], censoring, tau=3.5) == 1.0
+
+
+@pytest.mark.parametrize("tau", ["a year", np.nan, [1.0, 2.0]])
+def test_a_tau_that_is_no_number_is_refused(tau):
+    rows = [1.0, 2.0, 3.0], [True, True, False], [3.0, 2.0, 1.0]
+    for measure in (harrell_c, lambda *data, tau: uno_c(*data, censoring_survival(*data[:2]), tau=tau)):
+        with pytest.raises(InvalidTimesError, match="tau must be a number, in the unit of time, got"):
+            measure(*rows, tau=tau)

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import FloatArray, IntArray, as_time
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
-from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
+from softsurv.estimators.shared.checks import grid_of, say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.conditional import ConditionalSurvival, ages
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted

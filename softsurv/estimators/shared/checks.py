@@ -92,14 +92,6 @@ def rows_for_a_leaf(least: int, n_rows: int) -> None:
         raise InvalidParameterError(f"min_samples_leaf must be at most the number of rows, {n_rows}, got {least}")
 
 
-def as_time(value: Any) -> float:
-    """A time as a number, nan where it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
 def grid_of(times: ArrayLike, name: str = "times") -> FloatArray:
     """Times of a prediction as an array (T,): numbers, finite and not negative."""
     try:

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import FloatArray, IntArray, as_time
 from softsurv.data.columns import float_column, require
 from softsurv.data.readers import refuse_other_rows
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.estimators.shared.checks import as_time, grid_of, say_beyond
+from softsurv.estimators.shared.checks import grid_of, say_beyond
 from softsurv.estimators.shared.tables import by_rows
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import area_from, log_time_simpson
