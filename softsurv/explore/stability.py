@@ -65,8 +65,9 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0, *, progres
         ``rule``; ``feature``, the strongest of the rule; ``same_feature``, the share of the samples in which that
         feature is the strongest at this place; ``asked_anywhere``, the share in which some split asks for it;
         ``threshold`` of the feature, where it is a number and the rule's other features are typical, with the 5th and
-        95th centile ``lower`` and ``upper`` over the samples with the same feature. ``attrs["thresholds"]`` holds the
-        thresholds of all samples, ``attrs["features"]`` how often each feature stood there.
+        95th centile ``lower`` and ``upper`` over the samples with the same feature, nan where that is one sample.
+        ``attrs["thresholds"]`` holds the thresholds of all samples, ``attrs["features"]`` how often each feature stood
+        there.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0, *, progres
         found = [scale.leading(sample[place]) for sample in samples if place in sample]
         same = np.array([value for name, value in found if name == feature])
         known = same[~np.isnan(same)]
-        limits = np.quantile(known, [0.05, 0.95]) if known.size else [np.nan, np.nan]
+        limits = np.quantile(known, [0.05, 0.95]) if known.size > 1 else [np.nan, np.nan]
         anywhere = np.mean([any(feature in r.sources(view.columns) for r in sample.values()) for sample in samples])
         shares = same.size / n, float(anywhere)
         rows.append((place, rule.text(view.columns), feature, *shares, threshold, *map(float, limits)))
@@ -225,7 +226,7 @@ def plot_split_stability(stability: pd.DataFrame, ax: Axes | None = None) -> Axe
                 words = shorten(str(name), max(4, int(60 * share)))
                 ax.text(at + share / 2, k, words, ha="center", va="center", fontsize=8, color="white" if own else INK)
             at += share
-        words = f"{place}: {shorten(str(row['rule']), 60)}{_moves(row)}"
+        words = f"{place}: {shorten(str(row['rule']), 60)}{_moves(row, stability.attrs['thresholds'][place])}"
         ax.text(0, k - 0.27, words, fontsize=8, color=INK, va="bottom")
     ax.set(xlim=(0, 1), ylim=(len(stability) - 0.6, -0.75), yticks=[])
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
@@ -235,8 +236,11 @@ def plot_split_stability(stability: pd.DataFrame, ax: Axes | None = None) -> Axe
     return ax
 
 
-def _moves(row: Any) -> str:
-    """How far a threshold moves, in words."""
-    if np.isnan(row["lower"]) or np.isnan(row["threshold"]):
+def _moves(row: Any, found: list[float]) -> str:
+    """How far a threshold moves in the samples with the same feature, whose thresholds are ``found``, in words."""
+    if not found or np.isnan(row["threshold"]):
         return ""
-    return f"   (threshold {row['threshold']:.4g}: 90 % within {row['lower']:.4g} to {row['upper']:.4g})"
+    if len(found) == 1:
+        return f"   (threshold {row['threshold']:.4g}: {found[0]:.4g} in the one sample with this feature)"
+    limits = f"{row['lower']:.4g} to {row['upper']:.4g}"
+    return f"   (threshold {row['threshold']:.4g}: 90 % of {len(found)} samples within {limits})"

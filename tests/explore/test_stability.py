@@ -126,3 +126,19 @@ def test_what_has_no_rules_is_refused(gbsg2, steady):
     assert told in report_html(models, steady[0], n_boot=20, stability=2)
     with pytest.raises(InvalidParameterError, match="n must be an integer >= 2, got 1"):
         split_stability(steady[1], steady[0], n=1)
+
+
+def test_one_sample_with_a_feature_is_no_range(steady, monkeypatch):
+    """The 5th and the 95th centile of one threshold were told as "90 % within 24 to 24"."""
+    data, tree = steady
+    own = tree.tree_.rules
+    other = tuple(LinearRule((1,), (1.0,), 70.0) for _ in own)
+    monkeypatch.setattr("softsurv.explore.stability._again", lambda *given: [own, other, other])
+    table = split_stability(tree, data, n=3)
+    assert np.isnan(table.loc["root", ["lower", "upper"]].astype(float)).all()
+    (found,) = table.attrs["thresholds"]["root"]
+    words = [text.get_text() for text in plot_split_stability(table).texts]
+    assert any(f"(threshold {found:.4g}: {found:.4g} in the one sample with this feature)" in text for text in words)
+    monkeypatch.setattr("softsurv.explore.stability._again", lambda *given: [own, own, other])
+    words = [text.get_text() for text in plot_split_stability(split_stability(tree, data, n=3)).texts]
+    assert any(f"90 % of 2 samples within {found:.4g} to {found:.4g})" in text for text in words)
