@@ -90,7 +90,7 @@ class Table:
     weight : str, optional
         Column of sample weights.
     drop : sequence of str
-        Columns that are no features.
+        Columns that are no features; each in one file at least.
     chunk_rows : int
         Rows read and kept together, at most.
     categorical, missing_values : sequence
@@ -128,6 +128,11 @@ class Table:
         for file in found:
             if not file.is_file():
                 raise InvalidSurvivalDataError(f"source must be existing files, got {str(file)!r}; check the path")
+        if not found:
+            where = ", ".join(repr(str(path)) for path in given[:5])
+            raise InvalidSurvivalDataError(
+                f"source must hold .parquet or .csv files, got none in {where or 'an empty list'}; check the path"
+            )
         kinds = {_kind(file) for file in found}
         if len(kinds) != 1 or None in kinds:
             raise InvalidSurvivalDataError(
@@ -163,6 +168,7 @@ class Table:
         InvalidSurvivalDataError
             If a column is missing, or holds what :class:`softsurv.data.survival_data.SurvivalData` refuses.
         """
+        self._check_dropped()
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
         for place, frame in read(self, rank, size, says):
             with within_chunk(place):
@@ -174,6 +180,16 @@ class Table:
         """Raw rows, chunk by chunk, with whatever columns there are, and where each chunk begins: for prediction."""
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
         return ((place, declared(frame, (), self.missing_values)) for place, frame in read(self, 0, 1, True))
+
+    def _check_dropped(self) -> None:
+        """Refuse a name in ``drop`` that no file has."""
+        if not self.drop:
+            return
+        known = dict.fromkeys(name for file in self.files for name in _names(file))
+        for name in self.drop:
+            if name not in known:
+                shown = ", ".join(map(repr, list(known)[:12]))
+                raise InvalidSurvivalDataError(f"drop must name columns of the table, got {name!r}; it has {shown}")
 
     def _checked(self, place: Place, frame: pd.DataFrame) -> Chunk:
         for role, name in (("time", self.time), ("event", self.event), ("weight", self.weight)):
@@ -218,6 +234,17 @@ def within_chunk(place: Place) -> Iterator[None]:
 def _kind(path: Path) -> str | None:
     suffixes = {s.lower() for s in path.suffixes}
     return next((kind for kind in ("parquet", "csv") if f".{kind}" in suffixes), None)
+
+
+def _names(path: Path) -> list[str]:
+    """Names of a file's columns."""
+    import pyarrow.parquet as pq
+
+    with readable(path, "source", "check the file"):
+        if _kind(path) == "parquet":
+            return list(pq.read_schema(path).names)
+        unnamed_columns(path, "source")
+        return list(pd.read_csv(path, nrows=0).columns)
 
 
 def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tuple[Place, pd.DataFrame]]:

@@ -118,6 +118,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 @contextmanager
 def readable(path: Path, argument: str, remedy: str) -> Iterator[None]:
     """Raise any error of reading a table as one sentence."""
+    import pandas as pd
     import pyarrow as pa
 
     try:
@@ -125,6 +126,10 @@ def readable(path: Path, argument: str, remedy: str) -> Iterator[None]:
     except InvalidSurvivalDataError:
         raise
     except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException, RecursionError) as error:
+        if isinstance(error, pd.errors.EmptyDataError):
+            raise InvalidSurvivalDataError(
+                f"{argument} must be a readable table, got {str(path)!r}, which is empty; write or remove it"
+            ) from None
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
             raise InvalidSurvivalDataError(not_utf8(path, argument)) from None

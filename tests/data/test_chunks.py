@@ -32,7 +32,7 @@ def written(folder, kind, n=23):
 @pytest.mark.parametrize(("kind", "sizes"), [("csv", [7, 7, 7, 2]), ("csv.gz", [7, 7, 7, 2]),
                                              ("parquet", [7, 3, 7, 3, 3])])  # fmt: skip
 def test_chunks_hold_all_rows_in_order_with_their_roles(tmp_path, kind, sizes):
-    table = Table(written(tmp_path, kind), "t", "died", "w", drop=["id", "none"], chunk_rows=7)
+    table = Table(written(tmp_path, kind), "t", "died", "w", drop=["id"], chunk_rows=7)
     chunks = list(table.chunks())
     assert [len(chunk.time) for chunk in chunks] == sizes
     assert [chunk.first_row for chunk in chunks] == np.cumsum([0, *sizes[:-1]]).tolist()
@@ -119,7 +119,7 @@ def test_files_of_one_kind_in_the_order_of_their_names(tmp_path):
         with pytest.raises(InvalidSurvivalDataError, match="convert to one kind"):
             _ = Table(source, "t", "died").files
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidSurvivalDataError, match=r"files, got \[\]"):
+    with pytest.raises(InvalidSurvivalDataError, match=r"files, got none in"):
         _ = Table(tmp_path / "empty", "t", "died").files
 
 
@@ -196,3 +196,28 @@ def test_rows_of_weight_0_are_left_out(tmp_path):
     kept = frame[frame["w"] > 0]
     np.testing.assert_array_equal(np.concatenate([chunk.time for chunk in chunks]), kept["t"])
     np.testing.assert_array_equal(pd.concat([chunk.X for chunk in chunks])["x"], kept["x"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
+def test_a_column_to_drop_stands_in_some_file(tmp_path, kind):
+    path = written(tmp_path, kind)
+    with pytest.raises(
+        InvalidSurvivalDataError, match="drop must name columns of the table, got 'idd'; it has 'x', 'arm'"
+    ):
+        next(Table(path, "t", "died", drop=["id", "idd"]).chunks())
+    if kind == "csv":  # a column of one file alone is left out there
+        rows().drop(columns="id").to_csv(tmp_path / "second.csv", index=False)
+        chunks = list(Table(tmp_path, "t", "died", drop=["id"]).chunks())
+        assert [list(chunk.X) for chunk in chunks] == [["x", "arm", "w"]] * 2
+
+
+def test_a_folder_without_tables_and_an_empty_file_are_told_as_such(tmp_path):
+    for source in (tmp_path, [tmp_path, tmp_path]):
+        with pytest.raises(InvalidSurvivalDataError, match=r"must hold \.parquet or \.csv files, got none in '.*check"):
+            list(Table(source, "t", "died").chunks())
+    with pytest.raises(InvalidSurvivalDataError, match="got none in an empty list"):
+        list(Table([], "t", "died").chunks())
+    written(tmp_path, "csv")
+    (tmp_path / "second.csv").write_bytes(b"")
+    with pytest.raises(InvalidSurvivalDataError, match=r"got '.*second\.csv', which is empty; write or remove it"):
+        list(Table(tmp_path, "t", "died").chunks())
