@@ -60,8 +60,8 @@ def plot_path(tree: Any, data: Any, row: Any, *, time_unit: str | None = None) -
     Notes
     -----
     Bars count the rows that reach the split by the feature it asks for, or by the sum that its rule compares with a
-    threshold: blue for yes, grey for no. The dashed line is the threshold, the triangle the subject. In the last
-    panel the subject's curve stands among those of the rows in its leaf.
+    threshold: blue for yes, grey for no; those of levels lie. The dashed line is the threshold, the triangle the
+    subject. In the last panel the subject's curve stands among those of the rows in its leaf.
 
     Examples
     --------
@@ -79,7 +79,10 @@ def plot_path(tree: Any, data: Any, row: Any, *, time_unit: str | None = None) -
         _draw_split(ax, view, node, yes, read.X[here], frame)
     _draw_curves(panels[-1], tree, read.X[reached == leaf], frame, leaf)
     panels[-1].set_xlabel(time_label(read, time_unit))
-    panels[0].set_ylabel("Rows" if path else "Survival probability")
+    if not path:
+        panels[0].set_ylabel("Survival probability")
+    elif _asked(view, path[0][0].split) is None:
+        panels[0].set_ylabel("Rows")
     first: Axes = panels[0]
     return first
 
@@ -203,7 +206,10 @@ def _draw_levels(ax: Axes, asked: _Asked, X: pd.DataFrame, row: pd.DataFrame) ->
     ax.set_yticks(places, shorten_all(shown.index, 16))
     ax.plot([0], [list(shown.index).index(own)], ">", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
     ax.invert_yaxis()
-    ax.set_xlabel(f"{shorten(name, WIDTH - 12)}: {shorten(own, 20)}", color=SUBJECT, fontsize=8.5)
+    ax.set_xlabel("Rows", fontsize=8.5)
+    ax.set_ylabel(
+        "\n".join(wrapped(f"{shorten(name, WIDTH - 12)}: {shorten(own, 20)}", WIDTH - 8)), color=SUBJECT, fontsize=8.5
+    )
 
 
 def _draw_curves(ax: Axes, tree: Any, X: pd.DataFrame, row: pd.DataFrame, leaf: int) -> None:

@@ -72,6 +72,7 @@ def test_levels_that_a_soft_rule_asks_for_are_drawn_as_levels():
     ax = plot_path(tree, rows, X.iloc[[9]])
     shown = [label.get_text() for label in ax.get_yticklabels()]
     assert sorted(shown) == ["I", "II", "III", "IV"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Rows", f"grade: {X['grade'][9]}")  # the bars lie
     assert [bar.get_facecolor() == to_rgba(YES) for bar in ax.patches] == [level in asked for level in shown]
     assert sum(bar.get_width() for bar in ax.patches) == 400  # a missing grade counts as the most frequent level
 
