@@ -202,6 +202,10 @@ def fit_rules(
     times, left = _times(data), list(tried.trials)
     while True:
         best, reason = preferred(left, prefer, grid.ridge_scale)
+        others = any(t.rules for t in left if t is not best)
+        if len(left) < len(tried.trials) and others and _is_one_leaf(best, tried, of_some, times, grid, some.n, fits):
+            left.remove(best)  # a tree before it was one leaf: this one is not sought again on all rows
+            continue
         chosen, problems, space = tried.of_family.of_all_rows(best), tried.problems[best.candidate.family], tried.space
         trials = tried.of_family if chosen.rules else tried.of_one_leaf
         settings = settle(chosen, trials if data.n_causes > 1 else None, grid)
@@ -210,7 +214,7 @@ def fit_rules(
             stopped = stopped or (None if training.budget is None else training.budget.status)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, fits)
-        if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not best):
+        if rules or not chosen.rules or not others:
             break
         left.remove(best)  # all its splits were taken out: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
@@ -240,6 +244,16 @@ def leaf_covariance(
     place = torch.searchsorted(torch.as_tensor(used), leaf)
     total = float(data.n if data.weight is None else data.weight.sum())
     return rule_covariance(problem, place, model[np.append(0, 1 + used)], penalties, total, data.subject_codes)
+
+
+def _is_one_leaf(
+    trial: Trial, tried: Tried, split: SplitData, times: FloatArray, grid: Grid, n: int, budget: StopSignal | None
+) -> bool:
+    """Whether no split of a trial's tree of the rows that it was tried on changes a prediction."""
+    settings = settle(trial, tried.of_family if len(trial.models) > 1 else None, grid)
+    penalties = tuple(setting.penalties(n) for setting in settings)
+    rules, _, _ = _collapsed(trial, tried.problems[trial.candidate.family], split, times, penalties, budget)
+    return bool(trial.rules) and not rules
 
 
 def _collapsed(

@@ -36,7 +36,7 @@ class Trial:
         """Loss of each subject where it was held out, (S,): those of causes add."""
         return self.by_cause.sum(0)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Mean held-out loss, in nats per subject of standardised log time."""
         return float(self.losses.mean()) if len(self.losses) else float("nan")

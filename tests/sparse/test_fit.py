@@ -14,6 +14,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.sparse import fit
 from softsurv.sparse.fit import fit_rules, split_data
 from softsurv.sparse.folds import Grid
+from softsurv.sparse.trials import FamilyTrials
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import leaf_of
 
@@ -150,3 +151,16 @@ def test_columns_that_are_not_encoded_have_rules_that_the_tree_keeps():
     tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull", l2=1e4, preprocess=False, dtype="float32")
     tree.fit(x, (np.ones(1000, bool), time))
     np.testing.assert_array_equal(tree.apply(x), leaf_of(tree.tree_.rules, x.T))
+
+
+def test_trees_that_are_one_leaf_are_not_sought_again_on_all_rows(monkeypatch):
+    """With all events at the last time no split changes a prediction: tree after tree was sought again."""
+    sought = []
+    again = FamilyTrials.found_again
+    monkeypatch.setattr(FamilyTrials, "found_again", lambda self, *given: sought.append(1) or again(self, *given))
+    rng = np.random.default_rng(1)
+    x, event = rng.normal(size=(200, 3)), rng.random(200) < 0.4
+    time = np.where(event, 10.0, np.round(rng.uniform(1, 9, 200), 2))
+    tree = SoftSurvivalTree(leaf="lognormal").fit(x, (event, time))
+    assert tree.export_text().startswith("leaf 0: n 200")
+    assert len(sought) == 1
