@@ -18,7 +18,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.column_names import reader_columns
 from softsurv.estimators.shared.checks import whole
-from softsurv.estimators.soft.devices import machine_of
+from softsurv.estimators.soft.devices import check_range_of_times, machine_of
 from softsurv.estimators.soft.inference import covariance_of_leaves
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
@@ -278,6 +278,8 @@ def fit_stacked(
     ready(*(SoftParameters(**model.get_params(deep=False)) for model in models))
     with one_core_each() as workers:
         machine = machine_of(first, recipes, sum(rows.data.n for rows in sets.training), workers)
+        for _, _, data in sets.rows:
+            check_range_of_times(data.time, machine.dtype)
         fitted = []
         for model, recipe, of_model in zip(models, recipes, fit_stacks(sets.training, recipes, machine), strict=True):
             trees = []

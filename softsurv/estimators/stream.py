@@ -25,7 +25,7 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 from softsurv.estimators.column_names import time_names
 from softsurv.estimators.shared.checks import grid_of, whole
 from softsurv.estimators.shared.training_rows import warn_of_repeats
-from softsurv.estimators.soft.devices import choose_device
+from softsurv.estimators.soft.devices import check_range_of_times, choose_device
 from softsurv.estimators.soft.fitted import leaf_of
 from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters
 from softsurv.estimators.soft.training import warn_of_the_last_sweep, warn_of_what_was_cut_off
@@ -132,6 +132,7 @@ def fit_stream(
         table.check_unchanged(stamp)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
+        check_range_of_times(time, parameters.torch_dtype)
         warn_of_repeats(repeats if ranks.first else [], total)
         axis = make_axis(parameters.family, time, event, weight)
         sample.log_time = np.log(np.where(sample.log_time > 0, sample.log_time, axis.floor))

@@ -20,9 +20,13 @@ HALF = 0.5
 
 
 def time_of_root(above: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FloatArray:
-    """Smallest times, (N,), at which rising functions of log time are >= 0; inf where they are below 0 at ``high``."""
+    """Smallest times, (N,), at which rising functions of log time are >= 0; inf where they are below 0 at ``high``.
+
+    A time that no float holds is inf or 0.
+    """
     found, reached = rising_root(above, low, high, RESOLUTION)
-    return np.where(reached, np.exp(found), np.inf)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.where(reached, np.exp(found), np.inf)
 
 
 def above_level(log_hazard: FloatArray, level: FloatArray) -> FloatArray:

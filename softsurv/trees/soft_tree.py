@@ -253,10 +253,9 @@ class SoftTree(nn.Module):
         return linear(self.routing, self.design(x))
 
     def _log_time_bounds(self) -> tuple[Tensor, Tensor]:
-        """Log times far outside the data, within what a float holds, (M,) each."""
+        """Log times far outside the data, (M,) each; no float may hold the times themselves."""
         centre, scale = self.time_scale[:, 0], self.time_scale[:, 1]
-        limit = 0.95 * math.log(torch.finfo(self.leaves.dtype).max)
-        return (centre - 60 * scale - 10).clamp(min=-limit), (centre + 60 * scale + 10).clamp(max=limit)
+        return centre - 60 * scale - 10, centre + 60 * scale + 10
 
     def _leaf_values(self, x: Tensor, log_time: Tensor) -> tuple[Tensor, Tensor]:
         """Linear predictor and log dz/dy of every leaf at one time for each row: log_time (M, N) to (M, L, N)."""

@@ -143,7 +143,7 @@ class SoftCauses(CompetingRisks):
             found = log_hazard_of_mixture(torch.as_tensor(hazard), share)  # leaf by leaf
             return above_level(found.double().cpu().numpy(), np.asarray(log_hazard))
 
-        return time_of_root(above, *(np.full(len(x), np.log(self.horizon_ * one)) for one in (EARLIEST, REACH)))
+        return time_of_root(above, *(np.full(len(x), np.log(self.horizon_) + np.log(one)) for one in (EARLIEST, REACH)))
 
     @property
     def recurrent_(self) -> bool:

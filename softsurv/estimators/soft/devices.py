@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.soft.parallel import Machine, workers_of_torch
 from softsurv.soft.recipe import Recipe
 
@@ -59,6 +60,24 @@ def machine_of(model: Any, recipes: Sequence[Recipe], rows: int, cores: int | No
 def torch_dtype(name: str) -> torch.dtype:
     """The precision of this name."""
     return {"float64": torch.float64, "float32": torch.float32}[name]
+
+
+def check_range_of_times(time: Any, dtype: torch.dtype) -> None:
+    """Raise where times (N,) are no numbers in the precision of a fit, in which all curves would be 0 or 1.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+    """
+    if dtype == torch.float64:
+        return
+    least, most, times = torch.finfo(dtype).tiny, torch.finfo(dtype).max, np.asarray(time)
+    outside = (times > 0) & ((times < least) | (times > most))
+    if outside.any():
+        raise InvalidSurvivalDataError(
+            f'time must lie within {least:.2g} to {most:.2g} with dtype="float32", got {times[outside][0]:g}; use '
+            'dtype="float64" or another unit'
+        )
 
 
 def device_of_worker(device: str, number: int) -> str:

@@ -235,7 +235,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         does not change the likelihood.
         """
         # these load torch: here, so that the class can be named without it, and before the time limit starts
-        from softsurv.estimators.soft.devices import choose_device
+        from softsurv.estimators.soft.devices import check_range_of_times, choose_device
         from softsurv.estimators.soft.hard_start import start_tree
         from softsurv.estimators.soft.parameters import SoftParameters
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
@@ -251,6 +251,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         columns["recurrent"] = recurrent
         with budget.reading():
             raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
+        check_range_of_times(data.time, parameters.torch_dtype)
         look_before_fitting(*raw.X.shape, budget)
         ready_for_causes(parameters, data.n_causes, budget)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)

@@ -1,11 +1,12 @@
 """Where a soft tree trains."""
 
+import numpy as np
 import pytest
 import torch
 
 import softsurv
 from softsurv import SoftSurvivalTree, load_dataset
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.soft import devices
 from softsurv.estimators.soft.devices import TREE_ROWS_A_CORE, choose_device, device_of_worker
 from softsurv.estimators.soft.parameters import SoftParameters
@@ -85,3 +86,18 @@ def test_many_fits_count_settings_folds_and_starts(asked):
 def test_the_starts_of_the_paper(with_cuda):
     given = SoftSurvivalTree(preset="paper", depth=1).get_params()
     assert SoftParameters(**given).n_starts == 20
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e40])
+def test_times_that_single_precision_does_not_hold_are_refused(unit):
+    """All curves were 1, or 0."""
+    data = load_dataset("veterans")
+    rows = data.X, (data.event.numpy(), data.time.numpy() * unit)
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3, dtype="float32")
+    with pytest.raises(
+        InvalidSurvivalDataError, match=r'1\.2e-38 to 3\.4e\+38 with dtype="float32", got .*another unit'
+    ):
+        tree.fit(*rows)
+    with pytest.raises(InvalidSurvivalDataError, match="another unit"):
+        softsurv.fit_many(*rows, settings=[tree.get_params() | {"depth": 1, "shrinkage": 1.0, "routing_l2": 1.0}])
+    assert np.ptp(tree.set_params(dtype="float64").fit(*rows).predict_median(data.X) / unit) > 1

@@ -176,3 +176,14 @@ def test_leaves_are_numbered_without_holes_from_left_to_right():
     assert re.findall(r"leaf (\d)", tree.export_dot()) == ["0", "1", "2"]
     assert tree.leaf_summary().index.tolist() == tree.summary().leaves.index.tolist() == [0, 1, 2]
     assert tree.split_sizes_.shape == (3,)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+@pytest.mark.parametrize("path", ["hbp", "soft"])
+def test_times_of_predictions_have_the_unit_of_the_table_at_both_ends_of_floats(rows, unit, path):
+    """They were the same time for all rows, or infinite."""
+    X, event, time = rows[0], rows[1]["event"], rows[1]["time"]
+    how = {"depth": 1, "leaf": "weibull", "max_terms": None, "l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1}
+    plain, scaled = (SoftSurvivalTree(**how).fit(X, (event, time * one)) for one in (1.0, unit))
+    expected = plain.predict_quantile(X, 0.3, path=path)
+    np.testing.assert_allclose(scaled.predict_quantile(X, 0.3, path=path) / unit, expected, rtol=1e-6)
