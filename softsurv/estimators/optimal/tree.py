@@ -212,7 +212,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         X : DataFrame, array, path or SurvivalData
             Features (n, p); may hold categories and missing values.
         y : structured array, or (event, time), optional
-            Or give ``time`` and ``event`` as column names.
+            Or give ``time`` and ``event`` as column names. Tools of scikit-learn cut ``y`` into rows: give them
+            ``survival_data(X, (event, time)).y``, an array.
         sample_weight : (n,), optional
             Rows of weight 0 are left out.
         entry : (n,), optional
