@@ -92,8 +92,8 @@ def goal(n: int, how: dict[str, Any], limit: float) -> dict[str, Any]:
     """A tree of depth two over every cut of ten simulated columns, of which the class depends on four."""
     rng = np.random.default_rng(0)
     X = rng.random((n, 10))
-    score = (X[:, 0] > X[:, 1]) + (X[:, 2] * X[:, 3] > 0.1) - 1.0 + rng.normal(size=n)
-    y, group = (score > 0.3).astype(int), (X[:, 2] + rng.normal(scale=0.3, size=n) > 0.5).astype(int)
+    score = (X[:, 0] > X[:, 1]) + (X[:, 2] + X[:, 3] > 1.0) + 0.7 * rng.normal(size=n)
+    y, group = (score > 1.2).astype(int), (X[:, 2] + rng.normal(scale=0.3, size=n) > 0.5).astype(int)
     fair = "tolerance" in how
     kind = OptimalFairClassificationTree if fair else OptimalClassificationTree
     tree = kind(**({"max_depth": 2, "thresholds": "all", "min_samples_leaf": 1, "time_limit": limit} | how))
