@@ -41,8 +41,7 @@ def cutting(depth=2, open_base=True, **how):
     calls = found.problem.calls._replace(search_cuts=body(search_cuts))
     problem = found.problem._replace(complexity=0.0, use_size=False, calls=calls)
     given = found.problem
-    similar = given.linear and not given.use_size
-    cuts = new_cuts(problem, depth, given.complexity, given.use_size, similar, found.search.control)
+    cuts = new_cuts(problem, depth, given.complexity, given.use_size, given.linear, found.search.control)
     sort_rows(cuts, found.rows)
     body(open_columns)(problem, cuts, 0, len(found.rows), open_base, len(cuts.code))
     return Cutting(found, problem, cuts)

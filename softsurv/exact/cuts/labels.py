@@ -103,7 +103,7 @@ def few_labels(cuts, row, f, n):
 @shared_kernel
 def total_labels(cuts):
     """Sums of both sides by label, for `few_labels`; the best next split begins at the cost of no split."""
-    width = cuts.total.shape[1]
+    width = cuts.total.shape[1] - np.int64(cuts.limited)  # the last one is the size
     for side in range(2):
         cuts.stump[side] = cuts.stump[2 + side] = cuts.leaf[2 + side]
         for k in range(LANES):

@@ -100,10 +100,13 @@ def split_at(cuts, level, f, cut, first, last, left, right, near_left, near_righ
 
 
 @shared_kernel
-def solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves):
-    """Base case, one or two leaves on either side: lower bounds of both sides of a cut, and its value."""
+def solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves, limit):
+    """Base case, one or two leaves on either side: lower bounds of both sides of a cut, and its value.
+
+    Under a least size of leaves it may be any value that is not below the limit, where the true one is not.
+    """
     cuts.control[CALLS] += 1
-    stump_sides(problem, cuts, level, f, cut, n)
+    stump_sides(problem, cuts, level, f, cut, n, limit)
     leaf, stump, one = cuts.leaf, cuts.stump, cuts.complexity
     for side in range(4):
         leaf[side] += one
@@ -129,7 +132,7 @@ def start_intervals(cuts, level, n):
 @shared_kernel
 def base_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves, limit):
     """Bounds of both sides of a cut, and its cost. A cost below the limit makes the cut's tree that of the level."""
-    left, right, value = solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves)
+    left, right, value = solve_cut(problem, cuts, level, n, f, cut, left_leaves, right_leaves, limit)
     if value < limit:
         row = level * cuts.code.shape[0] + f
         code = cuts.code[f, cuts.order[row, cuts.start[row, cut + 1] - 1]]

@@ -84,8 +84,9 @@ def new_cuts(
     width, levels, nodes = problem.stats.shape[1], max(depth, 2), 1 << max(depth, 2)
     most = int(code.max(axis=1, initial=0).sum()) + 2 * p
     spread = problem.stats[:, : problem.n_statistics]
-    two_labels = problem.linear and width == 2 and not limited
-    few_labels = similar and not two_labels and 2 < width <= LANES and not limited
+    labels = spread.shape[1]
+    two_labels = problem.linear and labels == 2
+    few_labels = similar and not two_labels and 2 < labels <= LANES
     stride = (p + LANES - 1) // LANES * LANES if two_labels else 0
     return Cuts(
         two_labels=two_labels,

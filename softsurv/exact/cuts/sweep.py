@@ -123,8 +123,12 @@ def leaf_sides(problem, cuts, level, f, at, n):
 
 
 @shared_kernel
-def stump_sides(problem, cuts, level, f, cut, n):
-    """Best cost of both sides of a cut with at most one more split, the cost per leaf included; into ``stump``."""
+def stump_sides(problem, cuts, level, f, cut, n, limit):
+    """Best cost of both sides of a cut with at most one more split, into ``stump``.
+
+    Sums of labels have fast ways that know of no least size of leaves: they tell first whether the sides are below the
+    limit without it. Where they are not, the costs under a least size are left at inf.
+    """
     n_features, width = cuts.code.shape[0], problem.stats.shape[1]
     at = np.int64(cuts.start[level * n_features + f, cut + 1])
     if cuts.two_labels:
@@ -136,12 +140,18 @@ def stump_sides(problem, cuts, level, f, cut, n):
         cuts.stump[side] = np.inf
     if cuts.two_labels:
         two_labels(cuts, n)
-        return
-    if cuts.few_labels:
+    elif cuts.few_labels:
         total_labels(cuts)
         for other in range(n_features):
             few_labels(cuts, level * n_features + other, other, n)
-        return
+    if cuts.two_labels or cuts.few_labels:
+        if not cuts.limited:
+            return
+        cuts.stump[0] = cuts.stump[1] = np.inf
+        if _free_cost(cuts) >= limit:
+            return
+        if cuts.two_labels:
+            mark_sides(cuts, level, f, np.int64(0), at, n)
     for other in range(n_features):
         row = level * n_features + other
         if cuts.n_codes[row] < 2:
@@ -159,6 +169,13 @@ def stump_sides(problem, cuts, level, f, cut, n):
             _price_side(problem, cuts, 0, n_left)
             _price_side(problem, cuts, 1, n_right)
             begin = end
+
+
+@shared_kernel
+def _free_cost(cuts):
+    """Cost of both sides as leaves or stumps of any size, the cost per leaf included."""
+    leaf, stump, one = cuts.leaf, cuts.stump, cuts.complexity
+    return lower(leaf[2], stump[2] + one) + lower(leaf[3], stump[3] + one) + 2.0 * one
 
 
 @shared_kernel

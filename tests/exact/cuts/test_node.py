@@ -87,7 +87,7 @@ def test_every_cut_is_in_one_interval_with_bounds_of_its_sides():
     for place in range(made.cuts.waiting[0, 0]):
         f, first, last = made.cuts.span[:3, made.cuts.slot[0, place]]
         for cut in range(first, last + 1):
-            left, right, value = body(solve_cut)(made.problem, made.cuts, 0, made.n, f, cut, 2, 2)
+            left, right, value = body(solve_cut)(made.problem, made.cuts, 0, made.n, f, cut, 2, 2, np.inf)
             assert made.cuts.side_bound[0, made.cuts.slot[0, place]] <= left + 1e-9
             assert made.cuts.side_bound[1, made.cuts.slot[0, place]] <= right + 1e-9
             assert made.cuts.key[0, place] <= value + 1e-9
@@ -98,7 +98,7 @@ def test_every_cut_is_in_one_interval_with_bounds_of_its_sides():
 def test_similar_support_excludes_no_cut_below_the_limit(known, limit):
     made = cutting(n=30, complexity=0.2, levels=7, seed=4, nominal=[False] * 3)
     cuts = len(made.column(0))
-    values = [body(solve_cut)(made.problem, made.cuts, 0, made.n, 0, cut, 2, 2) for cut in range(cuts)]
+    values = [body(solve_cut)(made.problem, made.cuts, 0, made.n, 0, cut, 2, 2, np.inf) for cut in range(cuts)]
     worst, start = made.cuts.run[made.problem.stats.shape[1] + 1], made.cuts.start[0]
     at = start[known + 1]
     near_left, near_right = values[known][0] - worst[at], values[known][1] + worst[at]

@@ -60,8 +60,8 @@ def test_shortcuts_are_taken_where_they_are_proven():
     assert cutting().cuts.two_labels
     assert cutting(statistics=sums).cuts.few_labels
     limited = cutting(statistics=sums, min_leaf=3).cuts
-    assert not limited.few_labels
-    assert not limited.similar
+    assert limited.few_labels
+    assert limited.similar
     assert limited.limited
     wide = np.random.default_rng(0).integers(1, 9, (14, 9)).astype(float)
     assert not cutting(statistics=wide).cuts.few_labels

@@ -20,14 +20,18 @@ KINDS = {
     "three labels": {"levels": 6, "statistics": np.random.default_rng(1).integers(0, 9, (20, 3)).astype(float)},
     "survival": {"levels": 6, **survival(20)},
     "two causes": {"levels": 6, **survival(20, 2)},
-    "least size": {"levels": 6, "min_leaf": 5},
-}
+    "two labels, least size": {"levels": 6, "min_leaf": 5},
+    "three labels, least size": {
+        "levels": 6, "min_leaf": 5, "statistics": np.random.default_rng(1).integers(0, 9, (20, 3)).astype(float)
+    },
+    "survival, least size": {"levels": 6, "min_leaf": 5, **survival(20)},
+}  # fmt: skip
 
 
 def of_kind(kind):
     made = cutting(n=20, seed=3, nominal=[False, True, False], **KINDS[kind])
-    assert made.cuts.two_labels == (kind == "two labels")
-    assert made.cuts.few_labels == (kind == "three labels")
+    assert made.cuts.two_labels == kind.startswith("two labels")
+    assert made.cuts.few_labels == kind.startswith("three labels")
     return made
 
 
@@ -86,7 +90,7 @@ def test_both_sides_of_every_cut_with_one_more_split(kind):
     rows, cuts = made.found.rows, made.cuts
     for f in range(len(cuts.code)):
         for cut, left in enumerate(made.column(f)):
-            body(stump_sides)(made.problem, cuts, 0, f, cut, made.n)
+            body(stump_sides)(made.problem, cuts, 0, f, cut, made.n, np.inf)
             for side, part in enumerate((rows[left], rows[~left])):
                 assert cuts.leaf[side] == pytest.approx(bare_cost(made, part, True))
                 assert cuts.leaf[2 + side] == pytest.approx(bare_cost(made, part, False))
@@ -94,6 +98,25 @@ def test_both_sides_of_every_cut_with_one_more_split(kind):
                     leaf = bare_cost(made, part, sized)
                     expected = min(best_split(made, part, sized), leaf)
                     assert min(cuts.stump[place], leaf) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["two labels, least size", "three labels, least size", "survival, least size"])
+def test_costs_under_a_least_size_are_there_where_they_may_be_below_the_limit(kind):
+    made = of_kind(kind)
+    rows, cuts, missing = made.found.rows, made.cuts, 0
+    for f in range(len(cuts.code)):
+        for cut, left in enumerate(made.column(f)):
+            sides = [rows[left], rows[~left]]
+            free = sum(min(best_split(made, part, False), bare_cost(made, part, False)) for part in sides)
+            for limit in (free - 1e-9, free + 1e-6):
+                body(stump_sides)(made.problem, cuts, 0, f, cut, made.n, limit)
+                assert cuts.stump[2:].sum() >= free - 1e-9
+                if limit > free:
+                    for side, part in enumerate(sides):
+                        assert cuts.stump[side] == pytest.approx(best_split(made, part), abs=1e-12)
+                else:
+                    missing += int(np.isinf(cuts.stump[:2]).all())
+    assert (missing > 10) == ("labels" in kind)
 
 
 def test_sides_are_marked_by_place():
