@@ -149,6 +149,7 @@ INTRINSICS = {
     "spread": lambda number: np.full(LANES, float(number)),
     "smaller": np.minimum,
     "larger": np.maximum,
+    "kept": lambda value, size, least: np.where(size >= least, value, 0.0),
     "gather": lambda array, places, at: array[places[at : at + LANES]],
     "least": lambda vector: vector.min(),
     "no_counts": lambda: np.zeros(LANES, np.int64),

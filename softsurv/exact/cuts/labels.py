@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.kernels.simd import LANES, gather, larger, least, load, smaller, spread, store
+from softsurv.exact.kernels.simd import LANES, gather, kept, larger, least, load, smaller, spread, store
 from softsurv.exact.kernels.words import higher, lower
 
 
@@ -17,6 +17,8 @@ def fill_lane(problem, cuts, row, f, n):
         at = p * cuts.stride + f
         cuts.lane_row[at] = order[p]
         cuts.lane_gap[at] = stats[order[p], 0] - stats[order[p], 1]
+        if cuts.limited:
+            cuts.lane_size[at] = stats[order[p], 2]
         cuts.lane_end[at] = 0.0
     for code in range(cuts.n_codes[row]):
         cuts.lane_end[(start[code + 1] - 1) * cuts.stride + f] = 1.0
@@ -55,11 +57,45 @@ def two_labels(cuts, n):
         store(extreme, 2 * LANES, most_right)
         store(extreme, 3 * LANES, least_right)
         for side in range(2):
-            whole, best = cuts.total[side, 0] - cuts.total[side, 1], 0.0
-            for k in range(2 * side * LANES, 2 * (side + 1) * LANES):
-                best = higher(best, abs(extreme[k]) + abs(whole - extreme[k]))
-            cost = 0.5 * (cuts.total[side, 0] + cuts.total[side, 1] - best)
-            cuts.stump[side] = cuts.stump[2 + side] = lower(cuts.stump[side], cost)
+            cuts.stump[side] = cuts.stump[2 + side] = lower(cuts.stump[side], _cost_of_extremes(cuts, side))
+
+
+@shared_kernel
+def _cost_of_extremes(cuts, side):
+    """Cost of the best cut of a side from the extreme differences of each lane."""
+    extreme, whole, best = cuts.extreme, cuts.total[side, 0] - cuts.total[side, 1], 0.0
+    for k in range(2 * side * LANES, 2 * (side + 1) * LANES):
+        best = higher(best, abs(extreme[k]) + abs(whole - extreme[k]))
+    return 0.5 * (cuts.total[side, 0] + cuts.total[side, 1] - best)
+
+
+@shared_kernel
+def two_labels_of_size(cuts, n, min_leaf):
+    """As `two_labels`, under a least size of leaves.
+
+    A cut that leaves too little on one part of its side has the difference 0: its cost is that of the side as one leaf.
+    """
+    places, gap, end, member, extreme = cuts.lane_row, cuts.lane_gap, cuts.lane_end, cuts.member, cuts.extreme
+    stride, enough = cuts.stride, spread(min_leaf)
+    size, all_left, all_right = cuts.lane_size, spread(cuts.total[0, 2]), spread(cuts.total[1, 2])
+    for f in range(0, stride, LANES):
+        left = right = most = least = most_right = least_right = size_left = size_right = spread(0.0)
+        for p in range(f, f + n * stride, stride):
+            value, last, rows, is_left = load(gap, p), load(end, p), load(size, p), gather(member, places, p)
+            own, rows_left = value * is_left, rows * is_left
+            left, right = left + own, right + (value - own)
+            size_left, size_right = size_left + rows_left, size_right + (rows - rows_left)
+            here = kept(kept(left * last, size_left, enough), all_left - size_left, enough)
+            there = kept(kept(right * last, size_right, enough), all_right - size_right, enough)
+            most, least = larger(here, most), smaller(here, least)
+            most_right, least_right = larger(there, most_right), smaller(there, least_right)
+        store(extreme, 0, most)
+        store(extreme, LANES, least)
+        store(extreme, 2 * LANES, most_right)
+        store(extreme, 3 * LANES, least_right)
+        for side in range(2):
+            if cuts.total[side, 2] >= min_leaf:
+                cuts.stump[side] = lower(cuts.stump[side], _cost_of_extremes(cuts, side))
 
 
 @shared_kernel

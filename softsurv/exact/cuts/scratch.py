@@ -47,10 +47,11 @@ class Cuts(NamedTuple):
     run: FloatMatrix  # (V * P * (W + 2), U + 1) sums of the first rows: statistics, floor, worst
     group: IntMatrix  # (P, U) int32 code of each place, numbered within the node; of the latest base case
     side: Bytes  # (U,) int8 1 where a row is on the left of the cut at hand
-    member: Floats  # (U,) the same as a number; this and the next five are for two labels
+    member: Floats  # (U,) the same as a number; this and the next six are for two labels
     stride: int  # columns, and empty ones that fill the last lanes
     lane_row: Ints  # (U * stride,) int32 row of each place, all columns of a place together; of the latest base case
     lane_gap: Floats  # (U * stride,) its first statistic less its second
+    lane_size: Floats  # (U * stride,) its size, where leaves have a least size
     lane_end: Floats  # (U * stride,) 1 where a code's rows end, else 0
     extreme: Floats  # (4 * 8,) largest and smallest difference of left, of right, in each lane
     label_sums: Floats  # (U * 8,) statistics of each row, the first again in lanes to spare; for few labels
@@ -107,6 +108,7 @@ def new_cuts(
         stride=stride,
         lane_row=np.zeros(n * stride, np.int32),
         lane_gap=aligned(n * stride),
+        lane_size=aligned(n * stride if limited else 0),
         lane_end=aligned(n * stride),
         extreme=aligned(4 * LANES),
         label_sums=aligned_copy(spread, few_labels),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.cuts.labels import few_labels, fill_lane, mark_members, total_labels, two_labels
+from softsurv.exact.cuts.labels import few_labels, fill_lane, mark_members, total_labels, two_labels, two_labels_of_size
 from softsurv.exact.cuts.scratch import CELLS, RUN
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.subsets import STOP
@@ -151,7 +151,8 @@ def stump_sides(problem, cuts, level, f, cut, n, limit):
         if _free_cost(cuts) >= limit:
             return
         if cuts.two_labels:
-            mark_sides(cuts, level, f, np.int64(0), at, n)
+            two_labels_of_size(cuts, n, problem.min_leaf)
+            return
     for other in range(n_features):
         row = level * n_features + other
         if cuts.n_codes[row] < 2:

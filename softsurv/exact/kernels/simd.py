@@ -103,6 +103,18 @@ def larger(typingctx: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def kept(typingctx: Any, value: Any, size: Any, least: Any) -> Any:
+    """The value of each lane whose size is at least the least one, else 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
+        value, size, least = args
+        return builder.select(builder.fcmp_ordered(">=", size, least), value, ir.Constant(_VECTOR, [0.0] * LANES))
+
+    return vector(vector, vector, vector), generate
+
+
+@intrinsic
 def gather(typingctx: Any, array: Any, places: Any, index: Any) -> Any:
     """The numbers of an array at places[index : index + 8], int32, as a vector."""
 

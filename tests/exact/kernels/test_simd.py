@@ -10,6 +10,7 @@ from softsurv.exact.kernels.simd import (
     as_numbers,
     count_both,
     gather,
+    kept,
     larger,
     least,
     load,
@@ -30,6 +31,7 @@ def of_numbers(a, places, out):
     store(out, 16, x * spread(-1.5))
     store(out, 24, smaller(x, y))
     store(out, 32, larger(x, y))
+    store(out, 40, kept(x, y, spread(a[0])))
     return least(y)
 
 
@@ -41,11 +43,13 @@ def of_words(word, words, block, out):
 
 def test_numbers_lane_by_lane():
     rng = np.random.default_rng(0)
-    a, out = rng.normal(size=20), np.full(48, 9.0)
+    a, out = rng.normal(size=20), np.full(56, 9.0)
     places = rng.integers(0, 20, 10).astype(np.int32)
+    places[3] = 0  # equal is enough
     found = of_numbers(a, places, out)
     x, y = a[3:11], a[places[1:9]]
-    expected = np.concatenate([x + y, x - y, -1.5 * x, np.minimum(x, y), np.maximum(x, y), np.full(8, 9.0)])
+    some = np.where(y >= a[0], x, 0.0)
+    expected = np.concatenate([x + y, x - y, -1.5 * x, np.minimum(x, y), np.maximum(x, y), some, np.full(8, 9.0)])
     np.testing.assert_array_equal(out, expected)
     assert found == y.min()
 
@@ -68,7 +72,7 @@ def test_plain_forms_say_what_the_compiled_ones_do(seed):
     rng = np.random.default_rng(seed)
     a, words, block = rng.normal(size=20), *(rng.integers(0, 2**64, n, dtype=np.uint64) for n in (12, 64))
     places, word = rng.integers(0, 20, 10).astype(np.int32), words[0]
-    compiled, by_numpy = np.zeros(40), np.zeros(40)
+    compiled, by_numpy = np.zeros(48), np.zeros(48)
     numbers = plain_python.plain(of_numbers)
     assert of_numbers(a, places, compiled) == numbers(a, places, by_numpy)
     np.testing.assert_array_equal(compiled, by_numpy)
