@@ -193,7 +193,7 @@ def d_calibration(
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     bin_of = np.minimum((own * n_bins).astype(int), n_bins - 1)
     spread = ~event_ & (own > 0.0)  # censored at S = 0 stays in the lowest bin
-    counts = np.bincount(bin_of[~spread], mass[~spread], minlength=n_bins)
+    counts = np.bincount(bin_of[~spread], mass[~spread], minlength=n_bins).astype(float)  # of no rows: whole numbers
     ends, total = own[spread], float(mass.sum())
     counts += [np.sum(mass[spread] * np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
     expected = total / n_bins

@@ -86,6 +86,12 @@ def test_d_calibration_equals_the_slow_twin(n_bins):
     assert found.shares.sum() == pytest.approx(1.0)
 
 
+def test_d_calibration_of_rows_without_an_event_spreads_them_all():
+    """Counts of no events were whole numbers, to which no shares could be added."""
+    found = d_calibration([1.0, 2.0], [False, False], [0.5, 1.0], n_bins=2)
+    np.testing.assert_allclose(found.shares, [0.75, 0.25])
+
+
 def test_d_calibration_accepts_the_truth_and_rejects_a_wrong_model():
     p_values = {True: [], False: []}
     for seed in range(100):

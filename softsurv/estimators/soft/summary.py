@@ -215,8 +215,11 @@ def typical_words(tree: SoftTree, typical: FloatArray) -> str:  # (L, P), or (1,
 
 def late_words(curves: pd.DataFrame, horizon: float) -> str:
     """Which medians no training row was observed for, in a sentence; "" where there are none."""
-    late = ", ".join(str(k) for k in curves.index[curves["median"] > horizon])
-    return f" Nothing was observed after {horizon:g}: the median of leaf {late} is extrapolated." if late else ""
+    late = [str(k) for k in curves.index[curves["median"] > horizon]]
+    if not late:
+        return ""
+    which = f"median of leaf {late[0]} is" if len(late) == 1 else f"medians of leaves {', '.join(late)} are"
+    return f" Nothing was observed after {horizon:g}: the {which} extrapolated."
 
 
 def _lost_words(share: float) -> str:

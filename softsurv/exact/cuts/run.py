@@ -138,29 +138,43 @@ class CutRun:
         """
         depth, leaves, choices = self._best
         builder, ordered = TreeBuilder(), self.cuts.order[: len(self.cuts.code), : len(self.rows)].copy()
-
-        def grow(rows: BoolArray, depth: int, leaves: int, node: int, choice: int) -> int:
-            """Add the tree of some rows to the builder and return its node."""
-            own = sums[rows].sum(axis=0)
-            depth = min(depth, leaves - 1)
-            leaves = min(leaves, 1 << depth)
-            if choice == LEAF:
-                return builder.add(own)
-            split, left_leaves = divmod(choice, MAX_LEAVES)
-            goes_left = rows & self._goes_left(split)
-            here = builder.add(own, int(splits.feature[split]), int(splits.code[split]))
-            sides = [(goes_left, left_leaves, 2 * node), (rows & ~goes_left, leaves - left_leaves, 2 * node + 1)]
-            if splits.swapped[split]:
-                sides.reverse()
-            below = [
-                grow(side, depth - 1, most, at, int(choices[at]) if depth > 2 else self._stump(ordered, side, most))
-                for side, most, at in sides
-            ]
-            builder.connect(here, *below)
-            return here
-
-        grow(np.ones(len(sums), np.bool_), depth, leaves, 1, int(choices[1]))
+        at_root = np.ones(len(sums), np.bool_), depth, leaves, 1, int(choices[1])
+        self._grow(builder, ordered, *at_root, sums, splits)
         return builder.tree()
+
+    def _grow(
+        self,
+        builder: TreeBuilder,
+        ordered: NDArray[np.int32],
+        rows: BoolArray,
+        depth: int,
+        leaves: int,
+        node: int,
+        choice: int,
+        sums: FloatArray,
+        splits: Splits,
+    ) -> int:
+        """Add the tree of some rows, a node in heap order of the best one, to the builder and return its node.
+
+        No function inside another: one that calls itself would keep the scratch of this run until garbage is collected.
+        """
+        own = sums[rows].sum(axis=0)
+        depth = min(depth, leaves - 1)
+        leaves = min(leaves, 1 << depth)
+        if choice == LEAF:
+            return builder.add(own)
+        split, left_leaves = divmod(choice, MAX_LEAVES)
+        goes_left, choices = rows & self._goes_left(split), self._best[2]
+        here = builder.add(own, int(splits.feature[split]), int(splits.code[split]))
+        sides = [(goes_left, left_leaves, 2 * node), (rows & ~goes_left, leaves - left_leaves, 2 * node + 1)]
+        if splits.swapped[split]:
+            sides.reverse()
+        below = []
+        for side, most, at in sides:
+            next_choice = int(choices[at]) if depth > 2 else self._stump(ordered, side, most)
+            below.append(self._grow(builder, ordered, side, depth - 1, most, at, next_choice, sums, splits))
+        builder.connect(here, *below)
+        return here
 
     def _stump(self, ordered: NDArray[np.int32], rows: BoolArray, leaves: int) -> int:
         """Choice at a node of depth one or zero, of rows ``ordered`` in every column (P, R).

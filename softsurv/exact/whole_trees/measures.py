@@ -288,12 +288,12 @@ def maximise(
 ) -> Best:
     """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves.
 
-    A long search starts from the best shallower trees and, where ``changed``, from those of a local search.
+    A long search, or one cut by cut, starts from the best shallower trees; a long one, where ``changed``, from those of
+    a local search too.
     """
     negatives, positives = search.totals
-    measure = MEASURES[name]
+    measure, shallow = MEASURES[name], 2 if search.by_cuts else search.depth
     start = max(ends_of(search), key=lambda one: measure(one.v, positives, negatives))
-    shallow = search.depth
     if search.search.is_long(search.depth, OFTEN):
         start, shallow = _changed(name, search, stop, leaves, start) if changed else start, 2
         if stop.status is not None and start.tree.tree.n_leaves > 1:

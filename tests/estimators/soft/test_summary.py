@@ -7,7 +7,7 @@ import pytest
 
 from softsurv import SoftSurvivalTree, load_dataset, load_model
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.soft.summary import surest
+from softsurv.estimators.soft.summary import late_words, surest
 
 
 def weibull_rows(n, seed):
@@ -154,6 +154,8 @@ def test_medians_after_the_last_observed_time_are_named():
     assert (summary.leaves["median"] > 60).all()
     assert "Nothing was observed after 60: the median of leaf 0 is extrapolated." in str(summary)
     assert "extrapolated" not in str(short.fit(X, (event, time)).summary())
+    several = late_words(pd.DataFrame({"median": [70.0, 10.0, 80.0]}), 60.0)
+    assert several == " Nothing was observed after 60: the medians of leaves 0, 2 are extrapolated."
 
 
 def test_of_many_features_the_text_shows_those_of_the_effects_and_columns_without_values_are_missing(monkeypatch):

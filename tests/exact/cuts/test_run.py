@@ -1,6 +1,8 @@
 """The search by cuts against enumeration and against the search over pairs of splits; its report when it is stopped."""
 
 import dataclasses
+import gc
+import weakref
 
 import fuzz_exact
 import numpy as np
@@ -88,6 +90,22 @@ def test_three_leaves_take_no_longer_than_four():
     """Their sides were bounded as stumps, so that hardly a cut was passed over."""
     three, four = base_cases(depth=2, leaves=3)[0], base_cases(depth=2, leaves=4)[0]
     assert three < 2 * four
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_each_search_gives_the_scratch_of_the_one_before_back(depth):
+    """A cycle kept it until Python looked for cycles: a dozen searches for F1 took a dozen times the memory of one."""
+    rng = np.random.default_rng(2)
+    codes, costs = rng.integers(0, 30, (60, 2)), rng.integers(0, 5, (60, 2)).astype(float)
+    search = search_by_cuts(label_costs.TASK, codes, np.zeros(2, bool), costs)
+    gc.disable()
+    try:
+        search.solve(depth)
+        gone = weakref.ref(search.run)
+        search.solve(depth)
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_stopped_search_has_a_tree_and_a_bound():

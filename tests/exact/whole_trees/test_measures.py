@@ -122,6 +122,23 @@ def test_a_measure_over_very_many_cuts_is_that_of_the_recursion(name, depth, lim
         assert found[0] == pytest.approx(found[1])
 
 
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_over_very_many_cuts_the_best_shallower_tree_comes_first(monkeypatch, name):
+    """Within a time limit a tree of depth three was worse than the best one of depth two."""
+    table, label, weight, _ = continuous(1)
+    statistics = np.where(np.arange(2) == label[:, None], weight[:, None], 0.0)
+    search, best_of, asked = VectorSearch(ERRORS, *table, statistics, 3, cuts=True), VectorSearch.best, list[int]()
+
+    def noted(self, stop, upper, leaves, depth):
+        asked.append(depth)
+        return best_of(self, stop, upper, leaves, depth)
+
+    monkeypatch.setattr(VectorSearch, "best", noted)
+    maximise(name, search, StopSignal())
+    assert asked == sorted(asked)
+    assert set(asked) == {2, 3}
+
+
 def test_a_tree_that_ends_a_search_early_has_the_best_labels_by_the_measure(monkeypatch):
     """Those with the fewest errors call a group of rows negative that F1 calls positive."""
     sizes, positives = [4, 20, 36], [4, 9, 1]
