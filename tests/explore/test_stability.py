@@ -133,7 +133,7 @@ def test_one_sample_with_a_feature_is_no_range(steady, monkeypatch):
     data, tree = steady
     own = tree.tree_.rules
     other = tuple(LinearRule((1,), (1.0,), 70.0) for _ in own)
-    monkeypatch.setattr("softsurv.explore.stability._again", lambda *given: [own, other, other])
+    monkeypatch.setitem(split_stability.__globals__, "_again", lambda *given: [own, other, other])
     table = split_stability(tree, data, n=3)
     assert np.isnan(table.loc["root", ["lower", "upper"]].astype(float)).all()
     (found,) = table.attrs["thresholds"]["root"]
