@@ -1,5 +1,7 @@
 """Stability of splits over bootstrap samples: a split that is there is steady, one made of noise is not."""
 
+from inspect import unwrap
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,12 +135,12 @@ def test_one_sample_with_a_feature_is_no_range(steady, monkeypatch):
     data, tree = steady
     own = tree.tree_.rules
     other = tuple(LinearRule((1,), (1.0,), 70.0) for _ in own)
-    monkeypatch.setitem(split_stability.__globals__, "_again", lambda *given: [own, other, other])
+    monkeypatch.setitem(unwrap(split_stability).__globals__, "_again", lambda *given: [own, other, other])
     table = split_stability(tree, data, n=3)
     assert np.isnan(table.loc["root", ["lower", "upper"]].astype(float)).all()
     (found,) = table.attrs["thresholds"]["root"]
     words = [text.get_text() for text in plot_split_stability(table).texts]
     assert any(f"(threshold {found:.4g}: {found:.4g} in the one sample with this feature)" in text for text in words)
-    monkeypatch.setattr("softsurv.explore.stability._again", lambda *given: [own, own, other])
+    monkeypatch.setitem(unwrap(split_stability).__globals__, "_again", lambda *given: [own, own, other])
     words = [text.get_text() for text in plot_split_stability(split_stability(tree, data, n=3)).texts]
     assert any(f"90 % of 2 samples within {found:.4g} to {found:.4g})" in text for text in words)
