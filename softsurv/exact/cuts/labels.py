@@ -41,7 +41,7 @@ def two_labels(cuts, n):
     min(a, b) = (a + b - |a - b|) / 2, so that a cut with the difference d on the left of a side with the difference D
     costs (A + B - |d| - |D - d|) / 2: least where d is largest or smallest.
     """
-    places, gap, end, member, extreme = cuts.lane_row, cuts.lane_gap, cuts.lane_end, cuts.member, cuts.extreme
+    places, gap, end, member = cuts.lane_row, cuts.lane_gap, cuts.lane_end, cuts.member
     stride = cuts.stride
     for f in range(0, stride, LANES):
         left = right = most = least = most_right = least_right = spread(0.0)
@@ -52,12 +52,18 @@ def two_labels(cuts, n):
             here, there = left * last, right * last
             most, least = larger(here, most), smaller(here, least)
             most_right, least_right = larger(there, most_right), smaller(there, least_right)
-        store(extreme, 0, most)
-        store(extreme, LANES, least)
-        store(extreme, 2 * LANES, most_right)
-        store(extreme, 3 * LANES, least_right)
+        _keep_extremes(cuts.extreme, most, least, most_right, least_right)
         for side in range(2):
             cuts.stump[side] = cuts.stump[2 + side] = lower(cuts.stump[side], _cost_of_extremes(cuts, side))
+
+
+@shared_kernel
+def _keep_extremes(extreme, most, least, most_right, least_right):
+    """Keep the extreme differences of eight columns on the left and on the right."""
+    store(extreme, 0, most)
+    store(extreme, LANES, least)
+    store(extreme, 2 * LANES, most_right)
+    store(extreme, 3 * LANES, least_right)
 
 
 @shared_kernel
@@ -75,7 +81,7 @@ def two_labels_of_size(cuts, n, min_leaf):
 
     A cut that leaves too little on one part of its side has the difference 0: its cost is that of the side as one leaf.
     """
-    places, gap, end, member, extreme = cuts.lane_row, cuts.lane_gap, cuts.lane_end, cuts.member, cuts.extreme
+    places, gap, end, member = cuts.lane_row, cuts.lane_gap, cuts.lane_end, cuts.member
     stride, enough = cuts.stride, spread(min_leaf)
     size, all_left, all_right = cuts.lane_size, spread(cuts.total[0, 2]), spread(cuts.total[1, 2])
     for f in range(0, stride, LANES):
@@ -89,10 +95,7 @@ def two_labels_of_size(cuts, n, min_leaf):
             there = kept(kept(right * last, size_right, enough), all_right - size_right, enough)
             most, least = larger(here, most), smaller(here, least)
             most_right, least_right = larger(there, most_right), smaller(there, least_right)
-        store(extreme, 0, most)
-        store(extreme, LANES, least)
-        store(extreme, 2 * LANES, most_right)
-        store(extreme, 3 * LANES, least_right)
+        _keep_extremes(cuts.extreme, most, least, most_right, least_right)
         for side in range(2):
             if cuts.total[side, 2] >= min_leaf:
                 cuts.stump[side] = lower(cuts.stump[side], _cost_of_extremes(cuts, side))
