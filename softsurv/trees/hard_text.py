@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import math
 from collections.abc import Sequence
-from keyword import iskeyword
-from typing import Any, Protocol
+from typing import Protocol
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import Source
-from softsurv.errors import InvalidParameterError
+from softsurv.trees.python_source import function_head, is_in, leaf_return, literal
 
 
 class Questions(Protocol):
@@ -72,42 +70,24 @@ def hard_tree_dot(tree: Questions, lines: Sequence[str]) -> str:
     return "\n".join([*text, "}"])
 
 
-LABEL = """    def label(value):
-        whole = isinstance(value, float) and value.is_integer()
-        return str(int(value)) if whole else str(value)
-"""
-"""Part of the written source. It reads levels as `softsurv.data.encoding` does: 1, 1.0 and "1" are one level."""
-
-
 def hard_tree_python(tree: Questions, name: str, lines: Sequence[str]) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
     ``lines`` describe the leaves in comments, as in :func:`hard_tree_text`.
 
-    Missing values (absent, None or nan) are filled or routed as in training. Numbers may be text, and are compared as
-    double precision holds them, as in the tree. Names and labels of the data are literals in it.
+    Missing values (absent, None, nan or pandas.NA) are filled or routed as in training. Numbers may be text, and are
+    compared as double precision holds them, as in the tree. Names and labels of the data are literals in it.
     """
-    if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
-        raise InvalidParameterError(
-            f"name must be a Python identifier, got {name!r}; choose one that is no keyword and no builtin"
-        )
     used = sorted({int(f) for f in tree.feature if f >= 0})
     variable = {f: f"v{k}" for k, f in enumerate(used)}
-    text = [f"def {name}(row):", '    """Leaf of one row, a mapping from column to value."""']
-    if any(tree.sources[f].levels is not None for f in used):
-        text.append(LABEL.rstrip())
-    for f in used:
-        source, v = tree.sources[f], variable[f]
-        text.append(f"    {v} = {_cell(source.name)}")
-        known = f"float({v})" if source.levels is None else f"label({v})"
-        text.append(f"    {v} = {_literal(source.fill)} if {v} is None or {v} != {v} else {known}")
+    text = function_head(name, [tree.sources[f] for f in used])
 
     def walk(node: int, indent: int) -> None:
         """Write the branches of a node and all below it."""
         pad = "    " * indent
         leaf = int(tree.leaf[node])
         if leaf >= 0:
-            text.append(f"{pad}return {leaf}" + (f"  # {_literal(lines[leaf])}" if lines[leaf] else ""))
+            text.append(leaf_return(leaf, lines[leaf], pad))
             return
         text.append(f"{pad}if {_question(tree, node, variable[int(tree.feature[node])])}:")
         walk(int(tree.left[node]), indent + 1)
@@ -122,30 +102,14 @@ def _question(tree: Questions, node: int, v: str) -> str:
     levels, cut, missing = tree.levels[node], float(tree.threshold[node]), tree.missing[node]
     if not levels and math.isnan(cut):
         return f"{v} is None"
-    known = f"{v} in ({', '.join(map(_literal, levels))},)" if levels else f"{v} <= {_literal(cut)}"
+    known = is_in(v, levels) if levels else f"{v} <= {literal(cut)}"
     if missing is None:
         return known
     return f"{v} is None or {known}" if missing else f"{v} is not None and {known}"
 
 
-def _cell(name: str) -> str:
-    """The cell of a column. Columns that are numbered in a table have text names in a tree, and numbers in its rows."""
-    is_number = name.isascii() and name.isdigit() and name == str(int(name[:18]))
-    return f"row.get({_literal(name)}, row.get({name}))" if is_number else f"row.get({_literal(name)})"
-
-
 def _leaf(leaf: int, line: str, separator: str = ": ") -> str:
     return f"leaf {leaf}{separator}{line}" if line else f"leaf {leaf}"
-
-
-def _literal(value: Any) -> str:
-    """A text, a number or None as a Python literal in ASCII. No value of the data gets into the source another way."""
-    if value is None:
-        return "None"
-    if isinstance(value, str):
-        return ascii(str(value))
-    number = float(value)
-    return repr(number) if math.isfinite(number) else f'float("{number}")'
 
 
 def quoted(text: str) -> str:

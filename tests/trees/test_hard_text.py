@@ -48,7 +48,7 @@ def leaves_by_source(tree, number, category, levels):
     assert all(isinstance(node, PLAIN) for node in statements)
     called = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     calls = {function.id for function in called if isinstance(function, ast.Name)}
-    assert calls <= {"isinstance", "str", "int", "label", "float"}
+    assert calls <= {"isinstance", "str", "int", "repr", "missing", "label", "float"}
     scope = {}
     exec(source, scope)
     rows = [{number: x, category: level} for x in (0.0, 2.0, 3.0, None) for level in (*levels, None, "other")]

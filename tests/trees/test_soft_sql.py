@@ -8,6 +8,7 @@ import pytest
 import torch
 from oracles.encoded import COLUMNS
 from oracles.encoded import SOURCES as GRADED
+from oracles.soft_rules import stump
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.errors import InvalidParameterError
@@ -17,15 +18,6 @@ from softsurv.trees.soft_sql import soft_tree_sql
 from softsurv.trees.soft_tree import SoftTree
 
 SOURCES = [Source("age", None, 52.5), *GRADED[1:]]
-
-
-def stump(rule, columns=COLUMNS):
-    """A tree of one rule."""
-    tree = SoftTree(1, len(columns), get_family("exponential"))
-    tree.rules = (rule,)
-    with torch.no_grad():
-        tree.routing[0, 0] = torch.as_tensor(rule.routing(columns, 1.0))
-    return tree
 
 
 def leaves(tree, columns, sources, frame):

@@ -16,7 +16,7 @@ from softsurv.estimators.shared.databases import InDatabases
 from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
-from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
+from softsurv.trees.soft_text import encoded_columns, leaf_line, soft_tree_dot, soft_tree_text
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ else:
 
 
 class SoftReading(InDatabases):
-    """Mixin of the soft trees: text, Graphviz, SQL, importances and summary."""
+    """Mixin of the soft trees: text, Graphviz, SQL, Python, importances and summary."""
 
     tree_: SoftTree
     cause_trees_: tuple[SoftTree, ...]
@@ -179,6 +179,20 @@ class SoftReading(InDatabases):
         """The tree in Graphviz's language."""
         check_is_fitted(self, "tree_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
+
+    def export_python(self, name: str = "leaf_of") -> str:
+        """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import.
+
+        Notes
+        -----
+        Missing values (absent, None, nan or pandas.NA) count as in training. A dense split is the sum of its points,
+        of which rounding may send a row within its reach of the threshold to the other side.
+        """
+        check_is_fitted(self, "tree_")
+        from softsurv.trees.soft_python import soft_tree_python
+
+        lines = [leaf_line(self.leaf_table_, leaf) for leaf in range(len(self.leaf_table_.n))]
+        return soft_tree_python(self.tree_, *self._columns_and_sources(), name, lines)
 
     def _leaf_in_sql(self, quote: str) -> str:
         from softsurv.trees.soft_sql import soft_tree_sql
