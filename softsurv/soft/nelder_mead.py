@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from softsurv.soft.optimisers import Function, Point
 
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
 MOST_ITERATIONS = 40_000
 """Limit of iterations that the paper prints (section 5.1)."""
 
 NUDGE = 0.1
 """Size of the first simplex along a parameter that is zero."""
+
+HALVINGS = 64
+"""A simplex without a finite value is halved in each iteration: after so many, its corners are one and the same."""
 
 
 def where_finite(function: Function, start: Point, value: Tensor, max_iterations: int = MOST_ITERATIONS) -> Point:
@@ -55,10 +64,16 @@ def _search(function: Function, start: Point, max_iterations: int) -> Point:
         at = float(function.value_and_gradient(*placed(x))[0])
         return at if np.isfinite(at) else np.inf
 
+    iteration = itertools.count(1)
+
+    def end_where_nothing_is_left(intermediate_result: OptimizeResult) -> None:
+        if next(iteration) >= HALVINGS and np.isinf(intermediate_result.fun):
+            raise StopIteration
+
     flat = torch.cat([part.flatten() for part in start]).double().cpu().numpy()
     corners = np.vstack([flat, np.tile(flat, (len(flat), 1))])
     np.fill_diagonal(corners[1:], np.where(flat == 0, NUDGE, 0.5 * flat))  # towards zero nothing overflows
     options = {"maxiter": max_iterations, "maxfev": max_iterations, "initial_simplex": corners}
     with np.errstate(all="ignore"):
-        ended = minimize(value, flat, method="Nelder-Mead", options=options)
+        ended = minimize(value, flat, method="Nelder-Mead", options=options, callback=end_where_nothing_is_left)
     return placed(ended.x if np.isfinite(ended.fun) else flat)

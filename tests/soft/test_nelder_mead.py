@@ -5,7 +5,7 @@ import torch
 from oracles.valleys import START, TO_THE_END, VALLEYS, WithHole
 
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense
-from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.nelder_mead import HALVINGS, where_finite
 from softsurv.soft.watch import never_waiting
 
 
@@ -42,3 +42,19 @@ def test_a_start_without_a_value_nearby_stays():
     function = WithHole(VALLEYS.steepness[:1])
     end = minimise_dense(function, (start,), BfgsSettings(max_iterations=3))
     assert torch.isnan(end.loss).all() or bool((end.point[0][:, 0] <= 5).all())
+
+
+def test_a_search_that_finds_no_value_ends_when_its_simplex_is_a_point(monkeypatch):
+    """It asked 40,000 times, most of them at the start itself."""
+    asked = []
+
+    def no_value(self, x):
+        asked.append(x)
+        return torch.full((1,), torch.nan, dtype=torch.float64), torch.zeros_like(x)
+
+    monkeypatch.setattr(WithHole, "value_and_gradient", no_value)
+    start = torch.full((1, 2), 1e6, dtype=torch.float64)
+    (found,) = where_finite(WithHole(VALLEYS.steepness[:1]), (start,), torch.full((1,), torch.nan))
+    assert torch.equal(found, start)
+    assert len(asked) <= 4 * HALVINGS + 3  # two points outside and two corners moved, each time
+    assert (asked[-1] - start).abs().max() <= 1e-9
