@@ -17,18 +17,7 @@ def soft_tree_python(
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
     Missing values (absent, None, nan or pandas.NA) count as in training. Names and levels of the data are literals.
-
-    Parameters
-    ----------
-    tree : SoftTree
-    columns : sequence of OutputColumn (P,)
-        Encoded features.
-    sources : sequence of Source
-        What training knows of the raw features; empty for features that are plain numbers.
-    name : str
-        Of the function.
-    lines : sequence of str (L,)
-        What is said of each leaf in a comment.
+    ``columns`` and ``sources`` as in `soft_tree_sql`; ``lines`` (L,) describe the leaves in comments.
 
     Raises
     ------

@@ -1,10 +1,9 @@
 """Rules of a soft tree as a Python function: the words of each kind of rule, ties, and names that stay literals."""
 
-import numpy as np
 import pytest
 import torch
 from oracles.encoded import COLUMNS, SOURCES
-from oracles.soft_rules import stump
+from oracles.soft_rules import dense_stump, stump
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.hazards import get_family
@@ -56,11 +55,7 @@ def test_names_and_levels_stay_literals(text):
 
 
 def test_a_dense_split_of_many_features_and_a_tree_without_splits():
-    rng = np.random.default_rng(0)
-    columns = [OutputColumn(f"x{k}", f"x{k}", "number") for k in range(1_500)]
-    tree, x = SoftTree(1, len(columns), get_family("exponential")), rng.normal(size=(20, len(columns)))
-    with torch.no_grad():
-        tree.routing[0, 0] = torch.from_numpy(rng.normal(size=len(columns) + 1))
+    tree, columns, x = dense_stump(1_500)
     leaf = function(tree, columns, [])
     found = [leaf({column.name: value for column, value in zip(columns, row, strict=True)}) for row in x]
     assert found == tree.apply_leaf(torch.from_numpy(x))[0].tolist()

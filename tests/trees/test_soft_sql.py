@@ -8,14 +8,12 @@ import pytest
 import torch
 from oracles.encoded import COLUMNS
 from oracles.encoded import SOURCES as GRADED
-from oracles.soft_rules import stump
+from oracles.soft_rules import dense_stump, stump
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.errors import InvalidParameterError
-from softsurv.hazards import get_family
 from softsurv.trees.linear_rule import LinearRule
 from softsurv.trees.soft_sql import soft_tree_sql
-from softsurv.trees.soft_tree import SoftTree
 
 SOURCES = [Source("age", None, 52.5), *GRADED[1:]]
 
@@ -70,11 +68,7 @@ def test_names_and_levels_stay_names_and_literals(text):
 
 def test_a_dense_split_of_more_features_than_sqlite_chains():
     """SQLite refuses expressions of more than a thousand levels."""
-    rng = np.random.default_rng(0)
-    columns = [OutputColumn(f"x{k}", f"x{k}", "number") for k in range(1_500)]
-    tree, x = SoftTree(1, len(columns), get_family("exponential")), rng.normal(size=(20, len(columns)))
-    with torch.no_grad():
-        tree.routing[0, 0] = torch.from_numpy(rng.normal(size=len(columns) + 1))
+    tree, columns, x = dense_stump(1_500)
     found = leaves(tree, columns, [], pd.DataFrame(x, columns=[column.name for column in columns]))
     assert found == tree.apply_leaf(torch.from_numpy(x))[0].tolist()
     assert set(found) == {0, 1}
