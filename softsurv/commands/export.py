@@ -105,7 +105,7 @@ def _text(model: Any, language: str, args: argparse.Namespace) -> str:
 
 
 def _show(text: str) -> None:
-    """Write to the screen what a terminal cannot obey; to another program the text as it is."""
+    """Write to a terminal without characters that it would obey, to another program the text as it is."""
     if sys.stdout.isatty():
         echo(text.rstrip())
     else:

@@ -45,17 +45,15 @@ def soft_tree_python(
 
 
 class InPython(Wording):
-    """Encoded features in Python. ``asked`` are the raw columns in use; of those in ``marked`` gaps count too."""
+    """Encoded features in Python. ``asked`` numbers the raw columns in use; of those in ``marked`` gaps count too."""
 
     def __init__(self, columns: Sequence[OutputColumn], sources: Sequence[Source]) -> None:
         super().__init__(columns, sources)
-        self.asked: list[str] = []
+        self.asked: dict[str, int] = {}
         self.marked: set[int] = set()
 
     def _place(self, source: str) -> int:
-        if source not in self.asked:
-            self.asked.append(source)
-        return self.asked.index(source)
+        return self.asked.setdefault(source, len(self.asked))
 
     def literal(self, value: float) -> str:
         """As Python writes it."""

@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.rules import fills_text
 from softsurv.errors import warn
-from softsurv.estimators.shared.databases import InDatabases
+from softsurv.estimators.shared.exports import Exports
 from softsurv.results import FitReport, Status, how_it_ended
 from softsurv.trees.hard_sql import hard_tree_sql
 from softsurv.trees.hard_tree import HardTree
@@ -74,7 +74,7 @@ class Proven:
         return self._search_report.status
 
 
-class ExactTree(InDatabases, Proven):
+class ExactTree(Exports, Proven):
     """Mixin of the estimators whose tree is the one that an exact search has found."""
 
     tree_: HardTree
@@ -102,9 +102,7 @@ class ExactTree(InDatabases, Proven):
         check_is_fitted(self, "tree_")
         return self.tree_.export_dot(self.leaf_lines())
 
-    def export_python(self, name: str = "leaf_of") -> str:
-        """Source of a plain function that takes one row as a mapping and returns its leaf."""
-        check_is_fitted(self, "tree_")
+    def _leaf_in_python(self, name: str) -> str:
         return self.tree_.to_python(name, self.leaf_lines())
 
     def _leaf_in_sql(self, quote: str) -> str:

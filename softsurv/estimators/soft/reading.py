@@ -12,7 +12,7 @@ from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.checks import one_of
-from softsurv.estimators.shared.databases import InDatabases
+from softsurv.estimators.shared.exports import Exports
 from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
@@ -27,7 +27,7 @@ else:
     from softsurv.estimators.soft import torch_later as torch
 
 
-class SoftReading(InDatabases):
+class SoftReading(Exports):
     """Mixin of the soft trees: text, Graphviz, SQL, Python, importances and summary."""
 
     tree_: SoftTree
@@ -180,15 +180,7 @@ class SoftReading(InDatabases):
         check_is_fitted(self, "tree_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
 
-    def export_python(self, name: str = "leaf_of") -> str:
-        """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import.
-
-        Notes
-        -----
-        Missing values (absent, None, nan or pandas.NA) count as in training. A dense split is the sum of its points,
-        of which rounding may send a row within its reach of the threshold to the other side.
-        """
-        check_is_fitted(self, "tree_")
+    def _leaf_in_python(self, name: str) -> str:
         from softsurv.trees.soft_python import soft_tree_python
 
         lines = [leaf_line(self.leaf_table_, leaf) for leaf in range(len(self.leaf_table_.n))]

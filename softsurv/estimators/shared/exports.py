@@ -1,4 +1,4 @@
-"""How a fitted tree goes to a database: the leaf of a row as an expression of SQL."""
+"""How a fitted tree is written for others: the leaf of a row as an expression of SQL, and as a plain function."""
 
 from __future__ import annotations
 
@@ -7,12 +7,43 @@ from abc import abstractmethod
 from sklearn.utils.validation import check_is_fitted
 
 
-class InDatabases:
-    """Mixin of the trees that databases can follow."""
+class Exports:
+    """Mixin of the trees that databases and programs can follow."""
 
     @abstractmethod
     def _leaf_in_sql(self, quote: str) -> str:
         """The expression, of a fitted tree."""
+
+    @abstractmethod
+    def _leaf_in_python(self, name: str) -> str:
+        """The source, of a fitted tree."""
+
+    def export_python(self, name: str = "leaf_of") -> str:
+        """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import.
+
+        Parameters
+        ----------
+        name : str
+            Of the function.
+
+        Returns
+        -------
+        str
+            To be written to a file, or run by ``exec``.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the name is no identifier, or taken by the language.
+
+        Notes
+        -----
+        Missing values (absent, None, nan or pandas.NA) go where ``apply`` sends them; a soft tree without preprocessing
+        has nothing to fill in for them, and the function raises a TypeError. A dense split is the sum of its points, of
+        which rounding may send a row within its reach of the threshold to the other side.
+        """
+        check_is_fitted(self, "tree_")
+        return self._leaf_in_python(name)
 
     def export_sql(self, quote: str = '"') -> str:
         """SQL expression (CASE) whose value is the leaf of a row; missing values (NULL) go where ``apply`` sends them.
