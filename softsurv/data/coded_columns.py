@@ -19,6 +19,9 @@ from softsurv.data.rules import Rule
 FEW_CUTS = 32
 """So few cuts are compared with all values: a block of columns at a time is faster than a search in each."""
 
+FEW_ROWS = 2048
+"""In so few rows a column is searched nevertheless, where fewer columns than every second cut go together."""
+
 
 class CodedColumn(NamedTuple):
     """How one raw column becomes small integers.
@@ -160,6 +163,9 @@ def codes_by_cuts(
             of_block = block is not None and block.place.keys() >= set(names) and block.are_yes_no.all()
             if block is not None and of_block and all(columns[k].cuts == YES_NO for k in some):
                 out[here] = block.values.astype(np.uint8)[[block.place[name] for name in names]]
+                continue
+            if out.shape[1] <= FEW_ROWS and 2 * len(some) <= len(columns[some[0]].cuts) + 1:
+                rest += some
                 continue
             found = None if block is None else block.found(names)
             values = stacked([table[name] for name in names]) if found is None else found.values

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import Labels, NumberBlock, column_types, in_blocks
+from softsurv.data.blocks import Labels, NumberBlock, arrays_of, column_types, in_blocks
 from softsurv.data.columns import float_column, require
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import as_float, is_text, level_text, look_over, text_columns
@@ -184,13 +184,13 @@ def _declared_labels(X: pd.DataFrame, types: Sequence[Any]) -> dict[str, Labels]
     if not any(held):
         return {}
     names = [name for name, is_held in zip(X.columns.tolist(), held, strict=True) if is_held]
-    found = {name: _declared(X[name]) for name in read_in_time(names, "columns of text or categories")}
+    in_time = read_in_time(names, "columns of text or categories")
+    found = {name: _declared(column) for name, column in zip(in_time, arrays_of(X, names), strict=True)}
     return {name: labels for name, labels in found.items() if labels is not None}
 
 
-def _declared(column: pd.Series) -> Labels | None:
+def _declared(values: pd.Categorical) -> Labels | None:
     """A column of categorical type as codes; None where its categories are no plain values."""
-    values = column.array
     known = values.categories.tolist()
     if not set(map(type, known)) <= PLAIN_CATEGORIES:
         return None

@@ -1,5 +1,7 @@
 """Blocks of number columns against pandas, column by column."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from softsurv.data.blocks import (
     NumberBlock,
     any_missing,
     are_numbers,
+    arrays_of,
     frame_rows,
     in_blocks,
     over_rows,
@@ -177,3 +180,15 @@ def test_a_large_table_gets_its_column_of_ones(by_columns):
     found = with_ones(x)
     assert found.equal(expected)
     assert found.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("given", [True, False])  # whether pandas gives the array itself
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_as_the_frame_holds_them_are_those_that_pandas_shows(kind, given):
+    X = frame_of(kind).assign(level=lambda X: pd.Categorical(["u"] * len(X)))
+    X["half"] = np.float32(0.5)  # a block of its own
+    names = X.columns.tolist()[::-1]
+    frame = X if given else SimpleNamespace(columns=X.columns, iloc=X.iloc)
+    for name, held in zip(names, arrays_of(frame, names), strict=True):
+        assert held.dtype == X[name].dtype
+        pd.testing.assert_series_equal(pd.Series(held, X.index, name=name), X[name])

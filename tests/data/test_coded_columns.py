@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softsurv.data import blocks
+from softsurv.data import blocks, coded_columns
 from softsurv.data.coded_columns import FEW_CUTS, CodedColumn, answers, codes_by_cuts, routed
 
 RNG = np.random.default_rng(5)
@@ -34,12 +34,21 @@ def table():
 @pytest.mark.parametrize("cells", [1, 2 * N, 1 << 20])
 def test_codes_of_a_block_are_those_of_its_columns(table, cells, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
+    monkeypatch.setattr(coded_columns, "FEW_ROWS", 0)
     found = np.full((len(COLUMNS), N), -1, dtype=np.int32)
     rest = codes_by_cuts(COLUMNS, table, found)
     assert rest == [k for k, column in enumerate(COLUMNS) if column.levels or column.missing or column.name == "many"]
     for k, column in enumerate(COLUMNS):
         right = np.full(N, -1) if k in rest else column.codes(table[column.name])
         np.testing.assert_array_equal(found[k], right)
+
+
+def test_few_columns_of_few_rows_are_searched_one_by_one(table):
+    found = np.full((len(COLUMNS), N), -1, dtype=np.int32)
+    rest = codes_by_cuts(COLUMNS, table, found)
+    left = {COLUMNS[k].name for k in rest}
+    assert {"a", "b", "c"} <= left
+    assert "none" not in left
 
 
 @pytest.mark.parametrize("cells", [1, 2 * N, 1 << 20])
