@@ -72,6 +72,30 @@ CHOICES: dict[str, tuple[str, str, str]] = {
     ),
     "capacity": ("OptimalCapacityPolicyTree", "policy", "{'max_depth': 4, 'capacity': {1: 0.3}}"),
     "survival policy": ("OptimalSurvivalPolicyTree", "survival policy", "{'horizon': 1.0, 'max_depth': 5}"),
+    "optimal, every cut": ("OptimalSurvivalTree", "survival", "{'max_depth': 2, 'thresholds': 'all'}"),
+    "accuracy, every cut": ("OptimalClassificationTree", "classes", "{'max_depth': 2, 'thresholds': 'all'}"),
+    "accuracy, every cut, leaves of 50": (
+        "OptimalClassificationTree",
+        "classes",
+        "{'max_depth': 2, 'thresholds': 'all', 'min_samples_leaf': 50}",
+    ),
+    "three classes, every cut": ("OptimalClassificationTree", "three classes", "{'max_depth': 2, 'thresholds': 'all'}"),
+    "F1, every cut": (
+        "OptimalClassificationTree",
+        "classes",
+        "{'max_depth': 2, 'thresholds': 'all', 'objective': 'f1'}",
+    ),
+    "AUC, every cut": (
+        "OptimalClassificationTree",
+        "classes",
+        "{'max_depth': 2, 'thresholds': 'all', 'objective': 'auc'}",
+    ),
+    "regression, every cut": ("OptimalRegressionTree", "numbers", "{'max_depth': 2, 'thresholds': 'all'}"),
+    "fair survival, every cut": (
+        "OptimalFairSurvivalTree",
+        "fair survival",
+        "{'horizon': 1.0, 'tolerance': 0.01, 'max_depth': 2, 'thresholds': 'all'}",
+    ),
 }
 """Estimator, kind of outcome, and arguments of each case."""
 
@@ -122,6 +146,7 @@ def rows(outcome: str, n: int, full: bool = False, columns: int = COLUMNS) -> tu
     return X, {
         "survival": survival,
         "classes": classes,
+        "three classes": {"y": np.digitize(risk + rng.standard_normal(n), [-0.5, 0.5])},
         "costs": classes | {"costs": rng.random((n, 2))},
         "policy": {"scores": np.column_stack([risk, rng.standard_normal(n)])},
         "numbers": {"y": risk + rng.standard_normal(n)},

@@ -109,7 +109,7 @@ class SearchState:
     @property
     def cut_bytes(self) -> float:
         """Bytes of a search by cuts."""
-        return bytes_of_cuts(self.problem) if self.by_cuts else 0.0
+        return bytes_of_cuts(self.problem, self.similar) if self.by_cuts else 0.0
 
     @property
     def joint_bytes(self) -> float:
@@ -118,8 +118,8 @@ class SearchState:
 
     @property
     def scratch_bytes(self) -> float:
-        """Bytes of the scratch of all threads."""
-        return bytes_of_scratch(self.scratch)
+        """Bytes of the scratch of all threads; a search by cuts writes to its own alone."""
+        return 0.0 if self.by_cuts else bytes_of_scratch(self.scratch)
 
     @property
     def cache(self) -> Cache:
@@ -150,7 +150,7 @@ class SearchState:
         """
         more = threads - len(self.scratch)
         if self.scratch and more > 0:
-            each = self.scratch_bytes / len(self.scratch)
+            each = bytes_of_scratch(self.scratch) / len(self.scratch)
             more = min(more, int(max(THREADS_SHARE * (self.memory_limit - self.held), 0.0) / each))
         self.scratch += [Scratch(self.problem, self.control) for _ in range(more)]
         self.empty()

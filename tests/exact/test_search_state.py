@@ -10,6 +10,7 @@ from oracles.plain_search import small
 from oracles.small_codes import small_codes
 
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.cuts.scratch import bytes_of_cuts
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.prepare import prepare
 from softsurv.exact.search import Search
@@ -127,3 +128,11 @@ def test_a_search_at_rest_knows_what_it_knew_and_goes_without_a_collection_of_ci
     with without_collection():
         del search
         assert gone() is None
+
+
+def test_a_search_by_cuts_counts_none_of_the_scratch_that_it_does_not_touch():
+    search = small(n=200, levels=9, nominal=[False] * 3).search
+    scratch, rows = search.scratch_bytes, search.needed - search.scratch_bytes
+    search.by_cuts = True
+    assert scratch > 0.0
+    assert search.needed == pytest.approx(rows + bytes_of_cuts(search.problem, search.similar))

@@ -85,10 +85,8 @@ def new_cuts(
     width, levels, nodes = problem.stats.shape[1], max(depth, 2), 1 << max(depth, 2)
     most = int(code.max(axis=1, initial=0).sum()) + 2 * p
     spread = problem.stats[:, : problem.n_statistics]
-    labels = spread.shape[1]
-    two_labels = problem.linear and labels == 2
-    few_labels = similar and not two_labels and 2 < labels <= LANES
-    stride = (p + LANES - 1) // LANES * LANES if two_labels else 0
+    two_labels, few_labels = _in_lanes(problem, similar)
+    stride = _stride(p) if two_labels else 0
     return Cuts(
         two_labels=two_labels,
         few_labels=few_labels,
@@ -134,14 +132,29 @@ def new_cuts(
     )
 
 
-def bytes_of_cuts(problem: SearchArrays) -> float:
+def _in_lanes(problem: SearchArrays, similar: bool) -> tuple[bool, bool]:
+    """Whether the columns of a row are in the lanes of vectors, as for two labels; whether its labels are."""
+    two_labels = problem.linear and problem.n_statistics == 2
+    return two_labels, similar and not two_labels and 2 < problem.n_statistics <= LANES
+
+
+def _stride(columns: int) -> int:
+    """Places of a row's columns in full vectors."""
+    return (columns + LANES - 1) // LANES * LANES
+
+
+def bytes_of_cuts(problem: SearchArrays, similar: bool) -> float:
     """Bytes that a search by cuts writes for trees of depth two, before they are made; deeper nodes hold fewer rows.
 
     Without the intervals, of which few are waiting.
     """
     levels = np.diff(problem.code_start)
-    columns = float(np.where(problem.nominal & (levels > 2), levels, 1).sum())
-    return len(problem.gcode) * columns * (8 + 2 * (8 + 8 * (problem.stats.shape[1] + 2)))
+    columns = int(np.where(problem.nominal & (levels > 2), levels, 1).sum())
+    two_labels, few_labels = _in_lanes(problem, similar)
+    of_column = 8 + 2 * (8 + 8 * (problem.stats.shape[1] + 2))
+    of_lane = 20 + 8 * problem.use_size if two_labels else 0
+    of_row = columns * of_column + _stride(columns) * of_lane + 8 * LANES * few_labels
+    return float(len(problem.gcode) * of_row)
 
 
 def aligned_copy(statistics: np.ndarray, wanted: bool) -> np.ndarray:

@@ -48,11 +48,17 @@ def test_vectors_of_labels_repeat_the_first(k):
     assert len(aligned_copy(statistics, False)) == 0
 
 
-def test_memory_is_told_before_it_is_made():
-    made = cutting(n=200, levels=9, nominal=[False] * 3)
-    arrays = [made.cuts.order, made.cuts.start, made.cuts.run, made.cuts.code, made.cuts.group]
-    held = sum(one.nbytes for one in arrays)
-    assert 0.8 * held < bytes_of_cuts(made.problem) < 1.2 * held
+@pytest.mark.parametrize("labels", [2, 3, 9])  # in lanes by column, in lanes by label, in none
+@pytest.mark.parametrize("min_leaf", [1, 5])
+def test_memory_is_told_before_it_is_made(labels, min_leaf):
+    statistics = np.random.default_rng(0).integers(1, 9, (400, labels)).astype(float)
+    made = cutting(n=400, levels=9, nominal=[False] * 3, statistics=statistics, min_leaf=min_leaf)
+    intervals = {"key", "slot", "back", "span", "side_bound", "batch", "cost"}  # of which few are written
+    arrays = {name: one for name, one in made.cuts._asdict().items() if isinstance(one, np.ndarray)}
+    held = sum(one.nbytes for name, one in arrays.items() if name not in intervals)
+    # those of a least size go into the statistics of the problem, and not into those of its cuts
+    told = bytes_of_cuts(made.problem._replace(use_size=made.cuts.limited), made.cuts.similar)
+    assert 0.9 * held < told < 1.1 * held
 
 
 def test_shortcuts_are_taken_where_they_are_proven():
