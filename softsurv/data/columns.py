@@ -5,6 +5,7 @@ Rows are counted from 0 in every message.
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 EVENT_WORDS = {"yes", "y", "true", "event", "observed", "dead", "died", "death", "deceased", "failed", "failure"}
 EVENT_WORDS |= {"churned", "relapse", "relapsed"}
 """What is usually written where an event was observed."""
+
+SINCE, IN_UNITS = "subtract the date of each row's time 0, and ", "divide by a unit, such as pd.Timedelta(days=1)"
+"""How dates, and lengths of time, become numbers."""
 
 
 def series(values: Any, argument: str) -> pd.Series:
@@ -99,10 +103,8 @@ def float_column(values: Any, argument: str) -> FloatArray:
     column = series(values, argument)
     dtype = column.dtype
     if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
-        since = "" if dtype.kind == "m" else "subtract the date of each row's time 0, and "
-        raise InvalidSurvivalDataError(
-            f"{argument} must be numbers, got {dtype}; {since}divide by a unit, such as pd.Timedelta(days=1)"
-        )
+        since = "" if dtype.kind == "m" else SINCE
+        raise InvalidSurvivalDataError(f"{argument} must be numbers, got {dtype}; {since}{IN_UNITS}")
     if pd.api.types.is_bool_dtype(dtype):
         raise InvalidSurvivalDataError(
             f"{argument} must be numbers, got true/false values; is {argument} swapped with event?"
@@ -134,9 +136,10 @@ def _refuse_non_numbers(column: pd.Series, argument: str) -> None:
     ]
     if wrong:
         row, value = next((one for one in wrong if not _reads_as_number(one[1])), wrong[0])
-        raise InvalidSurvivalDataError(
-            f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
-        )
+        remedy = "convert the column to numbers first"
+        if isinstance(value, date) and value == value:  # a missing date is one, too
+            remedy = f"take pd.to_datetime of the column, {SINCE}{IN_UNITS}"
+        raise InvalidSurvivalDataError(f"{argument} must be numbers, got {value!r} at row {row}; {remedy}")
 
 
 def _reads_as_number(value: Any) -> bool:

@@ -162,14 +162,18 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
 
 def _remedy(value: Any, column: str) -> str:
     """How to make numbers or text of a column that holds such a value."""
-    since = "pass days since one date: ({} - pd.Timestamp('2000-01-01')).dt.days"
+    zone = getattr(value, "tzinfo", None)
+    utc, tz = (", utc=True", ", tz='UTC'") if zone else ("", "")  # a date with a time zone less one without is an error
+    since = f"pass days since one date: ({{}} - pd.Timestamp('2000-01-01'{tz})).dt.days"
     if isinstance(value, bytes):
         return f"decode it first: {column}.str.decode('utf-8')"
     if isinstance(value, pd.Period):
         return since.format(f"{column}.dt.to_timestamp()")
     if isinstance(value, timedelta):
         return f"pass its length as a number: pd.to_timedelta({column}).dt.total_seconds()"
-    return since.format(f"pd.to_datetime({column})") if isinstance(value, date) else "pass a number or a text a row"
+    if isinstance(value, date):
+        return since.format(f"pd.to_datetime({column}{utc})")
+    return "pass a number or a text a row"
 
 
 def read_columns(X: pd.DataFrame, types: list[Any] | None = None) -> NumberBlock:

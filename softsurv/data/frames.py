@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
 from softsurv.data.alignment import text_named
@@ -61,16 +62,26 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         if array.ndim == 2:
             return pd.DataFrame(X if isinstance(X, list) else array, columns=place_names(array.shape[1]))
     except ValueError:
+        if isinstance(X, dict) and all(pd.api.types.is_scalar(value) for value in X.values()):
+            remedy = "pass pandas.DataFrame([X]) for one row"
+            raise InvalidSurvivalDataError(f"X must hold a list for each column, got single values; {remedy}") from None
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     except OverflowError:
         raise too_large("X") from None
+    raise InvalidSurvivalDataError(
+        f"X must be two-dimensional, one row per subject, got shape {array.shape}; {_remedy_for_shape(X, array)}"
+    )
+
+
+def _remedy_for_shape(X: Any, array: NDArray[Any]) -> str:
+    """What to pass in the place of values ``X``, an ``array`` that is no matrix."""
+    import pandas as pd
+
     if isinstance(X, pd.Series):
-        remedy = "use X.to_frame() for a single feature, X.to_frame().T for a single row"
-    elif array.dtype.names or (array.size and isinstance(array.flat[0], dict)):
-        remedy = "use pandas.DataFrame(X) for rows of named fields"
-    else:
-        remedy = "use X.reshape(-1, 1) for a single feature"
-    raise InvalidSurvivalDataError(f"X must be two-dimensional, one row per subject, got shape {array.shape}; {remedy}")
+        return "use X.to_frame() for a single feature, X.to_frame().T for a single row"
+    if array.dtype.names or (array.size and isinstance(array.flat[0], dict)):
+        return "use pandas.DataFrame(X) for rows of named fields"
+    return "use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else "pass a frame, or a dict of columns"
 
 
 def has_names(X: Any) -> bool:

@@ -24,6 +24,9 @@ ROUNDING = 1e-9
 MEANS_CENSORED = re.compile(r"\s*(cens\w*|no[ _-]?events?|event[ _-]?free|none|alive)\s*", re.IGNORECASE)
 """Labels that hardly name a cause: R's first level stands for censored rows, whatever its name."""
 
+BEYOND_CODES = 2.0**53
+"""Larger numbers are no codes: not every whole number is a float there."""
+
 NAMED_ROW = re.compile(r" at row (\d+)(?! of subject)\b")
 """A row in the sentence of an error, where its subject is not named already."""
 
@@ -75,7 +78,7 @@ def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tupl
 
     names, column = _distinct_names(names), series(values, "cause")
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return _codes(column.to_numpy(dtype=float, na_value=np.nan), names)
+        return _codes(column.to_numpy(dtype=float, na_value=0.0), names)
     censored = (column.isna() | column.isin([0, False, "0", ""])).to_numpy()
     labels = column[~censored]
     ordered = isinstance(column.dtype, pd.CategoricalDtype)
@@ -109,20 +112,20 @@ def _distinct_names(names: Any) -> tuple[str, ...]:
 
 
 def _codes(values: FloatArray, names: tuple[str, ...]) -> tuple[IntArray, tuple[str, ...]]:
-    whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values))
+    whole = (values >= 0) & (values < BEYOND_CODES) & (values == np.floor(values))
     require(whole, values, "cause", "a whole number, 0 for censored", "number the causes 1, 2, ... or pass their names")
     codes = values.astype(np.int64)
-    highest = int(codes.max(initial=0))
     if names:
         require(codes <= len(names), codes, "cause", f"at most {len(names)}, the number of names", "name every cause")
         return codes, tuple(names)
-    missing = sorted(set(range(1, highest + 1)) - set(np.unique(codes).tolist()))
-    if missing:
+    found = np.unique(codes[codes > 0])
+    counted = np.arange(1, len(found) + 1)
+    if (holes := found != counted).any():
         raise InvalidSurvivalDataError(
-            f"cause must count 1..K without holes, got up to {highest} but never {missing[0]}; "
+            f"cause must count 1..K without holes, got up to {found[-1]} but never {counted[holes][0]}; "
             "renumber the causes, or pass cause_names with one name for each"
         )
-    return codes, tuple(str(code) for code in range(1, highest + 1))
+    return codes, tuple(str(code) for code in counted)
 
 
 def cause_code(cause: int | str, names: tuple[str, ...]) -> int:

@@ -63,7 +63,7 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
     view = tree_view(tree)
     if not view.soft:
         raise InvalidParameterError(
-            "tree must be a soft tree for ONNX, got an optimal one; export it as Python, SQL or JSON"
+            "tree must be a soft tree for ONNX, got an optimal one; export it as Python, SQL or Graphviz"
         )
     if not view.columns:
         raise InvalidParameterError("tree must use at least one feature for ONNX, got none")

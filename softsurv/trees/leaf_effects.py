@@ -195,10 +195,12 @@ def baseline_table(
     with torch.no_grad():
         median = alone.survival_time(x, 0.5)[:, 0].double().cpu().numpy()
         errors = _median_errors(alone, x, median, covariance)
+    with np.errstate(over="ignore"):  # where hardly anything is known the upper end is infinite
+        upper = median * np.exp(NORMAL_95 * errors)
     rows = {
         "median": median,
         "median_lower": median * np.exp(-NORMAL_95 * errors),
-        "median_upper": median * np.exp(NORMAL_95 * errors),
+        "median_upper": upper,
         "shape": [shape_words(tree, int(leaf)) for leaf in used],
     }
     return pd.DataFrame(rows, index=pd.RangeIndex(len(used), name="leaf"))

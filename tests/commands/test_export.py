@@ -74,7 +74,10 @@ def test_onnx_holds_the_survival_curves(trial, rows, saved):
 def test_an_optimal_tree_is_no_onnx_graph(trial, saved, capsys):
     pytest.importorskip("onnx")
     assert main(["export", saved["optimal"], "--out", "tree.onnx"]) == 1
-    assert "tree must be a soft tree for ONNX, got an optimal one; export it as Python" in capsys.readouterr().err
+    assert (
+        "tree must be a soft tree for ONNX, got an optimal one; export it as Python, SQL or Graph"
+        in capsys.readouterr().err
+    )
     assert not (trial / "tree.onnx").exists()
 
 

@@ -1,5 +1,6 @@
 """One column in, one checked array out: forms that columns come in, and the row and remedy of what is refused."""
 
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -73,6 +74,8 @@ def test_the_result_is_no_view_of_what_was_given():
         (["1", "2"], "time must be numbers, got '1' at row 0; convert the column"),
         ([True, False], "is time swapped with event"),
         (pd.to_datetime(["2020-01-01"]), "got datetime64.*; subtract the date of each row"),
+        ([date(2020, 1, 1)], r"got datetime.date\(2020, 1, 1\) at row 0; take pd.to_datetime of the column, subtract"),
+        ([1.0, pd.NaT], "got NaT at row 1; convert the column"),
         (pd.to_timedelta([12], unit="h"), r"got timedelta64.*; divide by a unit, such as pd.Timedelta\(days=1\)"),
         ([10**400], "time must hold numbers up to 1.8e308"),
     ],

@@ -107,17 +107,19 @@ def test_what_is_no_category_is_named(value, sentence):
     [
         pd.date_range("2020", periods=4),
         [date(2020, 1, day) for day in (1, 2, 3, 4)],
+        pd.date_range("2020", periods=4, tz="Europe/Rome"),
+        [pd.Timestamp(f"2020-01-0{day}", tz=zone) for day, zone in zip("1234", ("UTC", "Asia/Tokyo") * 2, strict=True)],
         pd.period_range("2020-01-01", periods=4, freq="D"),
         pd.to_timedelta(np.arange(4), unit="D"),
     ],
-    ids=["dates", "dates of Python", "periods", "lengths of time"],
+    ids=["dates", "dates of Python", "of one time zone", "of several", "periods", "lengths of time"],
 )
 def test_what_is_said_of_dates_makes_numbers_of_them(column):
     X = pd.DataFrame({"day": column})
     with pytest.raises(InvalidSurvivalDataError, match="column 'day'") as caught:
         labels(X["day"], "day")
     converted = eval(str(caught.value).split(": ")[1], {"pd": pd, "X": X})
-    assert np.diff(numbers(converted, "day")).tolist() in ([1.0] * 3, [86400.0] * 3)
+    assert np.diff(numbers(converted, "day")).tolist() in ([1.0] * 3, [86400.0] * 3, [0.0, 2.0, 0.0])
 
 
 def test_a_category_that_no_row_has_may_be_anything():

@@ -55,6 +55,9 @@ def test_every_form_of_table_is_the_same_frame(form):
     (csr_array(np.eye(2)), "X must be a dense table, got a sparse csr_array; pass X.toarray"),
     ([[1.0], [2.0, 3.0]], "got rows of unequal length"),
     ({"a": [1], "b": [1, 2]}, "got rows of unequal length"),
+    ({"a": 1, "b": "x"}, r"a list for each column, got single values; pass pandas.DataFrame\(\[X\]\) for one row"),
+    (None, r"got shape \(\); pass a frame, or a dict of columns"),
+    (np.zeros((2, 2, 2)), r"got shape \(2, 2, 2\); pass a frame, or a dict of columns"),
     ("rows.txt", "must be a .csv or .parquet file, got 'rows.txt'"),
     ("none.csv", "must be an existing file, got 'none.csv'; check the path"),
 ], ids=str)  # fmt: skip

@@ -43,6 +43,30 @@ def test_labels_are_causes_in_sorted_or_categorical_order():
 
 
 @pytest.mark.parametrize(
+    "codes",
+    [[np.nan, 2.0, 1.0], pd.array([None, 2, 1], dtype="Int64"), pd.array([None, 2, 1], dtype="double[pyarrow]")],
+    ids=["float", "Int64", "pyarrow"],
+)
+def test_a_missing_code_is_a_censored_row(codes):
+    """As a missing label is, and as the pages say."""
+    data = survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], cause=codes)
+    assert (data.cause.tolist(), data.cause_names) == ([0, 2, 1], ("1", "2"))
+
+
+@pytest.mark.parametrize(
+    ("code", "names", "sentence"),
+    [
+        (10**12, (), "got up to 1000000000000 but never 2"),  # a list of all codes up to this one has no room
+        (1e20, (), r"whole number, 0 for censored, got 1e\+20 at row 2"),  # beyond int64
+        (1e20, ("a", "b"), r"whole number, 0 for censored, got 1e\+20 at row 2"),
+    ],
+)
+def test_a_code_far_too_large_is_named(code, names, sentence):
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], cause=[0, 1, code], cause_names=names)
+
+
+@pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"start": [0, 2, 0, 0, 2]}, r"\(0, 3\] at row 0 and \(2, 5\] at row 1 of subject 'a'; .* no history"),

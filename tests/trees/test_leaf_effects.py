@@ -142,6 +142,14 @@ def test_the_typical_median_and_its_interval_are_the_delta_method():
     assert alike[0].equals(alike[1])  # one row for all leaves
 
 
+def test_a_median_of_which_nothing_is_known_has_an_infinite_upper_end():
+    """Weights that sum to next to nothing make errors of hundreds."""
+    tree, covariance = tree_of("loglogistic")
+    table = baseline_table(tree, USED, 1e12 * covariance, np.zeros((2, 4)))
+    assert table["median_upper"].tolist() == [np.inf, np.inf]
+    assert table["median_lower"].tolist() == [0.0, 0.0]
+
+
 def hazards_of(tree, leaf, times):
     """Log H, z and the hazard of a row of zeros in a leaf, by the tree's predictor."""
     time = torch.tensor(times, dtype=torch.float64, requires_grad=True)
