@@ -4,6 +4,7 @@ New cases: ``scripts/test --hypothesis-profile=random``, and ``scripts/fuzz_exac
 No example has a deadline: the first one compiles, and a busy machine is no defect.
 """
 
+import gc
 import signal
 import sys
 
@@ -13,6 +14,20 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish():
+    """The garbage collector leaves out what libraries and tests made until now: objects that all stay."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def nothing_frozen():
+    """As in a program that froze no objects of its own."""
+    gc.unfreeze()
+    yield
+    pytest_collection_finish()
 
 
 @pytest.fixture

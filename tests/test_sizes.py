@@ -49,6 +49,6 @@ def test_the_recursions_are_still_there():
 
 
 def test_no_class_name_stands_for_two_things():
-    trees = [ast.parse((PACKAGE / module).read_text()) for module in MODULES]
+    trees = (ast.parse((PACKAGE / module).read_text()) for module in MODULES)
     names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []

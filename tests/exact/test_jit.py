@@ -53,6 +53,7 @@ def test_garbage_collection_is_as_before_also_after_an_error(enabled):
         (gc.enable if was else gc.disable)()
 
 
+@pytest.mark.usefixtures("nothing_frozen")
 def test_after_a_compilation_all_objects_count_as_old():
     """Else the next collection of young objects searches the millions that a compilation makes."""
     gc.enable()
@@ -66,6 +67,7 @@ def test_after_a_compilation_all_objects_count_as_old():
     assert all(id(one) in old for one in made)
 
 
+@pytest.mark.usefixtures("nothing_frozen")
 def test_objects_that_a_program_has_frozen_stay_so():
     mine = [[]]
 
