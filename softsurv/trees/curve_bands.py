@@ -1,4 +1,4 @@
-"""Pointwise confidence bands of a leaf's survival curves, by the delta method."""
+"""Pointwise confidence bands of a leaf's survival curves and of their quantiles, by the delta method."""
 
 from __future__ import annotations
 
@@ -32,26 +32,55 @@ def survival_band(
     lower, upper = np.empty((len(leaf), len(times))), np.empty((len(leaf), len(times)))
     for k in np.unique(leaf):
         rows, number = np.flatnonzero(leaf == k), int(tree.used_leaves[k])
-        value, slope = _baseline(tree, number, times)  # (T,), (T, K)
+        value, by_shape, _ = _baseline(tree, number, times)  # (T,), (T, K)
         own, mixed, shape = covariance[k, :q, :q], covariance[k, :q, q:], covariance[k, q:, q:]
         d = design[rows]
-        variance = np.einsum("nq,qr,nr->n", d, own, d)[:, None] + 2.0 * (d @ mixed) @ slope.T
-        variance = variance + np.einsum("tk,kl,tl->t", slope, shape, slope)
+        variance = np.einsum("nq,qr,nr->n", d, own, d)[:, None] + 2.0 * (d @ mixed) @ by_shape.T
+        variance = variance + np.einsum("tk,kl,tl->t", by_shape, shape, by_shape)
         z = (d @ tree.leaves[0, number, :q].detach().double().cpu().numpy())[:, None] + value
         margin = half * np.sqrt(np.maximum(variance, 0.0))
         lower[rows], upper[rows] = (_survival(tree, edge) for edge in (z + margin, z - margin))
     return lower, upper
 
 
-def _baseline(tree: SoftTree, leaf: int, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Baseline of a leaf at each time, (T,), and its derivatives by the shape parameters, (T, K)."""
+def quantile_limits(
+    tree: SoftTree,
+    leaf: int,
+    covariance: FloatArray,  # (P + 1 + K, P + 1 + K) of the leaf
+    x: torch.Tensor,  # (n, P) encoded
+    times: FloatArray,  # (n,)
+    level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limit of the times that are quantiles of some rows of a leaf, both (n,); nan at 0 and infinity.
+
+    Notes
+    -----
+    Where z(t) of :func:`survival_band` is held, a change of the parameters moves log t by that of z over the slope of z
+    in log t: log t has the standard error sd(z) / (dz / d log t), and the limits are t exp(-+ q error).
+    """
+    limits = np.full((2, len(times)), np.nan)
+    inside = np.isfinite(times) & (times > 0.0)
+    own = times[inside]
+    _, by_shape, slope = _baseline(tree, leaf, own)
+    gradient = np.concatenate([with_intercept(x.double().cpu()).numpy()[inside], by_shape], axis=1)  # (m, Q + K)
+    variance = np.einsum("nq,qr,nr->n", gradient, covariance, gradient)
+    with np.errstate(over="ignore"):  # where hardly anything is known the upper end is infinite
+        ratio = np.exp(norm.ppf(0.5 + level / 2.0) * np.sqrt(np.maximum(variance, 0.0)) / slope)
+        limits[:, inside] = own / ratio, own * ratio
+    return limits[0], limits[1]
+
+
+def _baseline(tree: SoftTree, leaf: int, times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Baseline of a leaf at each time, (T,), its derivatives by the shape parameters, (T, K), and by log time, (T,)."""
     family, q = tree.family, tree.n_features + 1
     log_time = torch.as_tensor(np.ascontiguousarray(times)).to(tree.leaves).log()[:, None]  # (T, 1)
     features = family.time_features(log_time, tree.time_scale[:1])
     shape = tree.leaves[:1, leaf : leaf + 1, q:].detach().expand(len(times), 1, -1)
     value, log_slope = family.baseline(shape, features)
     by_shape = family.baseline_pullback(shape, features, torch.ones_like(value), torch.zeros_like(log_slope))
-    return value.double().cpu().numpy()[:, 0, 0], by_shape.double().cpu().numpy()[:, 0]
+    slope = log_slope.double().exp() / float(tree.time_scale[0, 1])
+    found = [part.double().cpu().numpy()[:, 0] for part in (value, by_shape, slope)]
+    return found[0][:, 0], found[1], found[2][:, 0]
 
 
 def _survival(tree: SoftTree, z: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import level_words, rounded_text
 from softsurv.hazards.base import LeafFamily
-from softsurv.numerics import with_intercept
+from softsurv.trees.curve_bands import quantile_limits
 from softsurv.trees.soft_tree import SoftTree
 
 NORMAL_95 = 1.959963984540054
@@ -194,43 +194,16 @@ def baseline_table(
     x = torch.as_tensor(np.broadcast_to(typical, (len(leaves), tree.n_features)).copy()).to(leaves)[:, None]
     with torch.no_grad():
         median = alone.survival_time(x, 0.5)[:, 0].double().cpu().numpy()
-        errors = _median_errors(alone, x, median, covariance)
-    with np.errstate(over="ignore"):  # where hardly anything is known the upper end is infinite
-        upper = median * np.exp(NORMAL_95 * errors)
+    limits = np.full((2, len(median)), np.nan)
+    for k, own in enumerate(() if covariance is None else covariance):
+        limits[:, k : k + 1] = quantile_limits(tree, int(used[k]), own, x[k], median[k : k + 1], 0.95)
     rows = {
         "median": median,
-        "median_lower": median * np.exp(-NORMAL_95 * errors),
-        "median_upper": upper,
+        "median_lower": limits[0],
+        "median_upper": limits[1],
         "shape": [shape_words(tree, int(leaf)) for leaf in used],
     }
     return pd.DataFrame(rows, index=pd.RangeIndex(len(used), name="leaf"))
-
-
-def _median_errors(
-    alone: SoftTree,  # a stack of single leaves
-    x: Tensor,  # (L, 1, P)
-    median: FloatArray,  # (L,)
-    covariance: FloatArray | None,
-) -> FloatArray:  # (L,)
-    """Standard error of the log of each median: that of the predictor there, over its slope in log time."""
-    errors = np.full(len(median), np.nan)
-    if covariance is None:
-        return errors
-    design, q = with_intercept(x.double()).cpu(), alone.n_features + 1
-    for k in np.flatnonzero(np.isfinite(median) & (median > 0)):
-        log_time = torch.as_tensor(median[k]).log().expand(1, 1).to(alone.leaves)
-        features = alone.family.time_features(log_time, alone.time_scale[k : k + 1])
-        shape = alone.leaves[k : k + 1, :, q:]
-        _, log_slope = alone.family.baseline(shape, features)
-        by_shape = alone.family.baseline_pullback(shape, features, *_one_and_zero(log_slope))
-        weights = torch.cat([design[k, 0], by_shape[0, 0].double().cpu()]).numpy()
-        slope = float(log_slope.exp()) / float(alone.time_scale[k, 1])
-        errors[k] = math.sqrt(max(float(weights @ covariance[k] @ weights), 0.0)) / slope
-    return errors
-
-
-def _one_and_zero(like: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.ones_like(like), torch.zeros_like(like)
 
 
 def shape_words(tree: SoftTree, leaf: int) -> str:

@@ -7,7 +7,6 @@ which S falls to a level (`_quantile`). Method names follow scikit-survival.
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray, IntArray, as_time
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
-from softsurv.estimators.shared.checks import grid_of, say_beyond
+from softsurv.estimators.shared.checks import grid_of, say_beyond, share_with_event
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.conditional import ConditionalSurvival, ages
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
@@ -178,18 +177,17 @@ class SurvivalTreeBase(
             If the probability is not between 0 and 1, or both ``cause`` and ``after`` are given.
         """
         check_is_fitted(self, "censoring_")
-        if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
-            raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+        share = share_with_event(probability)
         if cause is not None and after is not None:
             raise InvalidParameterError("after takes the time until any event; leave out cause, or after")
         prepared = self._checked(X, how)
         if cause is not None:
-            return self._incidence_quantile(prepared, float(probability), self._cause(cause))
+            return self._incidence_quantile(prepared, share, self._cause(cause))
         if after is None:
-            return self._quantile(prepared, 1 - float(probability))
+            return self._quantile(prepared, 1 - share)
         age = ages(after, X, len(self._leaf(prepared)))
         say_beyond([age.max(initial=0.0)], self.horizon_)
-        return self._remaining_quantile(prepared, age, 1 - float(probability))
+        return self._remaining_quantile(prepared, age, 1 - share)
 
     def predict_median(self, X: Any, *, after: Any = None, **how: Any) -> FloatArray:
         """Median survival time, (n,), in the unit of the training times; ``inf`` where S stays above one half.

@@ -51,6 +51,13 @@ def share(name: str, value: Any) -> None:
         raise InvalidParameterError(f"{name} must be a number in [0, 1], got {value!r}")
 
 
+def share_with_event(probability: Any) -> float:
+    """The share of rows that have had the event at a quantile, a number in (0, 1)."""
+    if not isinstance(probability, numbers.Real) or not 0 < probability < 1:  # type: ignore[operator]
+        raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+    return float(probability)
+
+
 def confidence(level: Any) -> float:
     """The level of an interval, a number in (0, 1)."""
     if not isinstance(level, numbers.Real) or not 0 < level < 1:  # type: ignore[operator]

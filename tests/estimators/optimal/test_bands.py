@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from softsurv import OptimalFairSurvivalTree, OptimalSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError
 from softsurv.files import replace_file, seal, unseal
-from softsurv.nonparametric import survival_interval
+from softsurv.nonparametric import StepFunction, quantile, survival_interval
 from softsurv.persistence import MAX_BYTES, MODEL
 
 OWN = {"leaf": "km", "shrinkage": 0.0}
@@ -174,3 +174,29 @@ def test_what_else_has_no_limits_says_so(rows):
     )
     with pytest.raises(InvalidParameterError, match="recurrent events; leave out what follows a subject's first"):
         often.predict_survival_interval(X)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_quantiles_have_the_limits_at_which_those_of_the_curve_cross_their_level(rows, probability):
+    X, y = rows
+    tree = fitted(rows, **OWN)
+    found, leaf = tree.predict_quantile_interval(X, probability), tree.apply(X)
+    for k in range(tree.tree_.n_leaves):
+        here = leaf == k
+        curves = survival_interval(y["time"][here], y["event"][here])
+        for end, curve in zip(found, curves, strict=True):
+            known = curve.values[~np.isnan(curve.values)]
+            expected = quantile(StepFunction(curve.times[: len(known)], known, 1.0), probability)
+            assert (end[here] == expected).all() or known[-1] < np.nanmin(curve.values[:-1])
+    time = tree.predict_quantile(X, probability)
+    assert (found[0] <= time).all()
+    assert (time <= found[1]).all()
+    assert np.isfinite(found[0]).any()
+
+
+def test_quantile_limits_are_refused_like_those_of_curves(rows):
+    X, _ = rows
+    with pytest.raises(InvalidParameterError, match="borrows from other rows"):
+        fitted(rows).predict_quantile_interval(X)
+    with pytest.raises(InvalidParameterError, match="probability must be between 0 and 1, got 10"):
+        fitted(rows, **OWN).predict_quantile_interval(X, 10)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from lifelines import LogNormalAFTFitter, WeibullAFTFitter
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError
@@ -73,3 +76,57 @@ def test_fits_without_standard_errors_say_so():
     tree = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=None, l2=1.0, shrinkage=1.0, l1=0.01).fit(X, y)
     with pytest.raises(InvalidParameterError, match="this fit has no standard errors"):
         tree.predict_survival_interval(X)
+
+
+@pytest.mark.parametrize("leaf", ["weibull", "lognormal"])
+def test_quantile_limits_are_those_of_lifelines(leaf):
+    """Without penalties a single leaf is an accelerated failure time model; its log time is linear in log scale."""
+    X, (event, time) = simulate(400, 2)
+    tree = SoftSurvivalTree(depth=0, leaf=leaf, l2=1e-9).fit(X, (event, time))
+    fitter = {"weibull": WeibullAFTFitter, "lognormal": LogNormalAFTFitter}[leaf]()
+    fitter.fit(X.assign(time=time, event=event), "time", "event")
+    spread = fitter.variance_matrix_
+    location, shape = ("lambda_", "rho_") if leaf == "weibull" else ("mu_", "sigma_")
+    for probability in (0.1, 0.5):
+        lower, upper = tree.predict_quantile_interval(X[:3], probability, level=0.9)
+        if leaf == "weibull":  # log t = log lambda + log(-log(1 - p)) / rho, of log lambda and log rho
+            by_shape = -np.log(-np.log1p(-probability)) / np.exp(fitter.params_[shape, "Intercept"])
+        else:  # log t = mu + sigma z, of mu and log sigma
+            by_shape = norm.ppf(probability) * np.exp(fitter.params_[shape, "Intercept"])
+        order = [(location, "Intercept"), (location, "a"), (location, "b"), (shape, "Intercept")]
+        weights = np.column_stack([np.ones(3), X[:3].to_numpy(), np.full(3, by_shape)])
+        error = np.sqrt(np.einsum("nk,kl,nl->n", weights, spread.loc[order, order].to_numpy(), weights))
+        assert_allclose(np.log(upper / lower) / (2 * norm.ppf(0.95)), error, rtol=2e-3)
+        assert_allclose(np.sqrt(lower * upper), tree.predict_quantile(X[:3], probability), rtol=1e-9)
+
+
+def test_quantile_limits_of_leaves_are_those_of_the_summary_at_its_typical_rows():
+    X, y = simulate(300, 5)
+    tree = SoftSurvivalTree(depth=1, leaf="loglogistic", max_terms=1).fit(X, y)
+    summary = tree.summary()
+    lower, upper = tree.predict_quantile_interval(summary.typical.astype(float))
+    assert_allclose(lower, summary.leaves["median_lower"], rtol=1e-9)
+    assert_allclose(upper, summary.leaves["median_upper"], rtol=1e-9)
+
+
+def test_a_quantile_that_is_never_reached_has_no_limits():
+    X, y = simulate(300, 6)
+    tree = SoftSurvivalTree(leaf="gompertz", **ONE).fit(X, y)
+    with torch.no_grad():
+        tree.tree_.leaves[..., -1] = -3.0  # the hazard falls so fast that many never have the event
+    times, limits = tree.predict_quantile(X, 0.99), tree.predict_quantile_interval(X, 0.99)
+    never = np.isinf(times)
+    assert never.any()
+    assert np.isnan(np.array(limits)[:, never]).all()
+
+
+def test_quantile_limits_are_refused_where_there_are_none():
+    X, y = simulate(200, 7)
+    tree = SoftSurvivalTree(leaf="weibull", **ONE).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="probability must be between 0 and 1, got 0"):
+        tree.predict_quantile_interval(X, 0)
+    with pytest.raises(InvalidParameterError, match="level must be between 0 and 1"):
+        tree.predict_quantile_interval(X, level=95)
+    tree.covariance_ = None
+    with pytest.raises(InvalidParameterError, match="no standard errors"):
+        tree.predict_quantile_interval(X)
