@@ -196,7 +196,7 @@ def line(name: str, cpu: bool) -> str:
     if name.startswith("soft"):
         timed = measured(name, cpu, time_limit=SECONDS)
         return f"| {name} | {timed['seconds'] - SECONDS:+.2f} | {timed['status']} | | | |"
-    needed = 1.01 * measured(name, cpu, time_limit=1.0, memory_limit=LEAST_MEMORY)["needed"]
+    needed = 1.01 * measured(name, cpu, time_limit=SECONDS, memory_limit=LEAST_MEMORY)["needed"]
     just = measured(name, cpu, time_limit=SECONDS, memory_limit=needed)
     more = measured(name, cpu, time_limit=SECONDS, memory_limit=MEMORY)
     beyond = max(just["seconds"], more["seconds"]) - SECONDS

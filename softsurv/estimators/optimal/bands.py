@@ -99,6 +99,11 @@ class LeafBands:
         InvalidParameterError
             As `predict_survival_interval`, and if the probability is not between 0 and 1.
 
+        Notes
+        -----
+        In 1,000 simulated samples limits of 95 % hold the true B10 life, median and time by which three quarters have
+        failed in 95 to 97 %, given the splits (``scripts/tables/coverage.md``).
+
         References
         ----------
         Brookmeyer and Crowley (1982), Biometrics 38.

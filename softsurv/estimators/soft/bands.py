@@ -83,7 +83,8 @@ class CurveBands:
         Notes
         -----
         Delta method on log time, as in the medians of ``summary``; what the limits do not account for is said of
-        `predict_survival_interval`.
+        `predict_survival_interval`. In 1,000 simulated samples those of a B10 life, of the median and of the time by
+        which three quarters have failed hold the true one in 93 to 96 % (``scripts/tables/coverage.md``).
 
         Examples
         --------
