@@ -106,8 +106,8 @@ def by_time_left(begin: FloatArray, end: float) -> Iterator[tuple[IntArray, Floa
         A row's times depend on its own alone, not on those of the other rows.
     end : float
     """
-    left = np.maximum(1 - begin / end, 0.5**MOST_HALVINGS)
-    halvings = np.floor(-np.log2(np.minimum(left, 1.0))).astype(np.int64)
+    left = np.maximum(1 - np.minimum(begin, end) / end, 0.5**MOST_HALVINGS)
+    halvings = np.floor(-np.log2(left)).astype(np.int64)
     whole, _ = log_time_simpson(end)
     for k in np.unique(halvings):
         grid = np.geomspace(end * (1 - 0.5**k), end, len(whole)) if k else whole

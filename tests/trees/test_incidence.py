@@ -122,7 +122,8 @@ def test_nothing_is_left_where_the_hazard_is_infinite():
 
 @pytest.mark.parametrize("end", [2015.0, 1e-3])
 def test_every_row_has_a_thousand_times_of_what_is_left_to_it(end):
-    begin = end * np.array([0.0, 0.3, 0.5, 0.7, 0.75, 0.99, 0.9931, 1 - 1e-5, 1.0, 1.5])
+    begin = end * np.array([0.0, 0.3, 0.5, 0.7, 0.75, 0.99, 0.9931, 1 - 1e-5, 1.0, 1.5, 2.0])
+    begin[-1] = 1.7e308  # a share of the end that no float holds
     parts = list(by_time_left(begin, end))
     rows = np.concatenate([alike for alike, _ in parts])
     assert sorted(rows) == list(range(len(begin)))
