@@ -168,7 +168,10 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             A column is missing, or holds text where training had numbers.
         """
         check_is_fitted(self, "columns_")
-        frame = self.aligned(X)
+        return self.transform_aligned(self.aligned(X))
+
+    def transform_aligned(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """As :meth:`transform`, of a frame that :meth:`aligned` made."""
         block = NumberBlock.of(frame)
         self.warn_of_first_missing(frame, block)
         return self.transform_checked(frame, block)
@@ -286,8 +289,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     def _fit_labels(self, read: Labels, name: str) -> None:
         """Learn one column of categories."""
-        counts = read.counts
-        if not counts:
+        if not (counts := read.counts):
             self.dropped_[name] = "all missing"
             return
         self._add(name, *self._of_levels(counts, name), some_missing=sum(counts.values()) < len(read.code))

@@ -8,11 +8,11 @@ product-limit curve, this is the Aalen-Johansen estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 
 Hazards = Callable[[FloatArray], FloatArray]
 """Cumulative hazards (n, T, K) at times (T,)."""
@@ -25,6 +25,10 @@ LARGEST_HAZARD = 1e300
 
 LARGEST_LOG_HAZARD = 700.0
 """Log H beyond which nobody is left; its exponential can be held, as an infinite one cannot be drawn through."""
+
+
+MOST_HALVINGS = 20
+"""Curves of those who have less than a millionth of the time left are drawn by the times of that millionth."""
 
 
 def log_lattice(horizon: float, last: float) -> FloatArray:
@@ -90,6 +94,26 @@ def log_time_simpson(end: float) -> tuple[FloatArray, FloatArray]:
     return grid, width
 
 
+def by_time_left(begin: FloatArray, end: float) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Rows that have about equally much of the time to ``end`` before them, and times (2001,) to draw their curves by.
+
+    The times are at fixed ratios, as those of :func:`log_time_simpson`. Where at most a part of 1/2**k is left, all lie
+    in it: of a curve over calendar years the last twenty are one hundredth, less than a step of the other grid.
+
+    Parameters
+    ----------
+    begin : ndarray (n,)
+        A row's times depend on its own alone, not on those of the other rows.
+    end : float
+    """
+    left = np.maximum(1 - np.minimum(begin, end) / end, 0.5**MOST_HALVINGS)
+    halvings = np.floor(-np.log2(left)).astype(np.int64)
+    whole, _ = log_time_simpson(end)
+    for k in np.unique(halvings):
+        grid = np.geomspace(end * (1 - 0.5**k), end, len(whole)) if k else whole
+        yield np.flatnonzero(halvings == k), grid
+
+
 def area_from(begin: FloatArray, now: FloatArray, log_hazards: FloatArray, grid: FloatArray) -> FloatArray:
     """Area under the survival of those left at a time of each curve's own, to the end of the grid, (n,); 0 from there.
 
@@ -103,7 +127,7 @@ def area_from(begin: FloatArray, now: FloatArray, log_hazards: FloatArray, grid:
     log_hazards : ndarray (n, G)
         Log H at the grid.
     grid : ndarray (G,)
-        As :func:`log_time_simpson` makes it.
+        At fixed ratios, the last one the end.
     """
     since, width = log_time_simpson(1.0)
     span = np.maximum(grid[-1] - begin, 0.0)[:, None]

@@ -16,8 +16,8 @@ from softsurv.trees.soft_tree import SoftTree
 RESOLUTION = 1e-13
 """Medians are found to this share of their time."""
 
-SPAN = 60.0
-"""Medians are sought from this much log time before the last observed time up to that time."""
+SPAN = 1500.0
+"""Medians are sought from this much log time before the last observed time up to that time: all that floats hold."""
 
 MOST_LOG_ODDS = 700.0
 """Log odds of an event are cut at this and at its negative, about where floats end."""

@@ -10,6 +10,7 @@ from softsurv.trees.incidence import (
     LARGEST_HAZARD,
     accumulated,
     area_from,
+    by_time_left,
     incidences,
     log_lattice,
     log_time_simpson,
@@ -117,3 +118,21 @@ def test_nothing_is_left_where_the_hazard_is_infinite():
     log_hazard = np.where(grid < 5.0, -np.inf, np.inf)[None]
     found = area_from(np.array([2.0, 6.0]), np.array([-np.inf, np.inf]), np.tile(log_hazard, (2, 1)), grid)
     assert found.tolist() == [pytest.approx(3.0, rel=0.03), 0.0]
+
+
+@pytest.mark.parametrize("end", [2015.0, 1e-3])
+def test_every_row_has_a_thousand_times_of_what_is_left_to_it(end):
+    begin = end * np.array([0.0, 0.3, 0.5, 0.7, 0.75, 0.99, 0.9931, 1 - 1e-5, 1.0, 1.5, 2.0])
+    begin[-1] = 1.7e308  # a share of the end that no float holds
+    parts = list(by_time_left(begin, end))
+    rows = np.concatenate([alike for alike, _ in parts])
+    assert sorted(rows) == list(range(len(begin)))
+    for alike, grid in parts:
+        assert grid[-1] == pytest.approx(end, rel=1e-15)
+        np.testing.assert_allclose(np.diff(np.log(grid)), np.log(end / grid[0]) / 2000, rtol=1e-4)
+        if grid[0] >= end / 2:
+            left = begin[alike][begin[alike] < end]
+            assert all(grid[0] <= now and (grid > now).sum() >= 1000 for now in left)
+        for row in alike:  # the other rows change nothing
+            ((_, own),) = by_time_left(begin[row : row + 1], end)
+            assert np.array_equal(own, grid)

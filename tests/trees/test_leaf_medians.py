@@ -1,6 +1,7 @@
 """Medians that leaves predict: where the mean of the rows' curves crosses one half."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -52,6 +53,16 @@ def test_a_median_beyond_the_last_time_is_not_reached():
     assert not stays.all()
     np.testing.assert_array_equal(np.isinf(tree.leaf_table_.predicted), stays)
     assert "predicted median not reached" in tree.export_text()
+
+
+def test_a_median_far_before_the_last_time():
+    """It was never sought before e**-60 of the last time, and that was printed."""
+    rng = np.random.default_rng(0)
+    frame, time = pd.DataFrame({"x": rng.normal(size=200)}), rng.exponential(size=200) ** 50
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(frame, (np.ones(200, dtype=bool), time))
+    assert tree.horizon_ > 1e30
+    (median,) = tree.leaf_table_.predicted
+    assert tree.predict_survival_function(frame, times=[median]).mean() == pytest.approx(0.5, abs=1e-9)
 
 
 def test_leaves_of_causes_predict_the_median_of_any_event(data):

@@ -17,7 +17,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import grid_of, say_beyond
 from softsurv.estimators.shared.tables import by_rows
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.trees.incidence import area_from, log_time_simpson
+from softsurv.trees.incidence import area_from, by_time_left
 
 ROWS = 64
 """Rows looked at together, where a table of them by times is held of which little is kept."""
@@ -96,11 +96,11 @@ class ConditionalSurvival:
     def _remaining_mean(self, prepared: Any, age: FloatArray, end: float) -> FloatArray:
         """Expected time from an age, (n,) or (1,), until the event or ``end``, of those left, (n,)."""
         now = self._at_own_times(prepared, age[:, None])[:, 0]
-        grid, _ = log_time_simpson(end)  # survival is smooth in log time on every scale
         age, found = np.broadcast_to(age, len(now)), np.empty(len(now))
-        for begin in range(0, len(now), ROWS):
-            rows = slice(begin, begin + ROWS)
-            found[rows] = area_from(age[rows], now[rows], self._log_cumulative_hazard(prepared[rows], grid), grid)
+        for alike, grid in by_time_left(age, end):
+            for begin in range(0, len(alike), ROWS):
+                rows = alike[begin : begin + ROWS]
+                found[rows] = area_from(age[rows], now[rows], self._log_cumulative_hazard(prepared[rows], grid), grid)
         return found
 
     def _remaining_quantile(self, prepared: Any, age: FloatArray, share: float) -> FloatArray:

@@ -46,9 +46,22 @@ def check_room(n_rows: int, n_times: int, each: int = 1) -> None:
     ------
     NotEnoughMemoryError
     """
-    needed = 8 * n_rows * n_times * each
-    if needed > SMALL and needed > (free := free_memory()):
+    if (free := _short_of(8 * n_rows * n_times * each)) is not None:
         raise NotEnoughMemoryError(_sentence(n_rows, n_times, each, f"{free / 1e9:.3g} GB"))
+
+
+def check_room_to_encode(n_rows: int, n_columns: int) -> None:
+    """Raise where the encoded features of a prediction, of which two tables are held, take more memory than is free.
+
+    Raises
+    ------
+    NotEnoughMemoryError
+    """
+    if (free := _short_of(needed := 2 * 8 * n_rows * n_columns)) is not None:
+        raise NotEnoughMemoryError(
+            f"{n_rows} rows in {n_columns} encoded columns take {needed / 1e9:.3g} GB of memory, and {free / 1e9:.3g} "
+            "GB is free; predict some of the rows at a time"
+        )
 
 
 def by_rows(n_rows: int, n_times: int, of: Callable[[slice], FloatArray]) -> FloatArray:
@@ -74,6 +87,11 @@ def row_blocks(n_rows: int, n_times: int) -> list[slice]:
 def free_memory() -> float:
     """Bytes that this process may still take; inf where the system does not tell."""
     return min(_free_of_machine(), _free_of_container())
+
+
+def _short_of(needed: float) -> float | None:
+    """Bytes that are free, where more are needed; of small tables nobody asks."""
+    return free if needed > SMALL and needed > (free := free_memory()) else None
 
 
 def _sentence(n_rows: int, n_times: int, each: int, free: str) -> str:

@@ -19,6 +19,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
+from softsurv.estimators.shared.tables import check_room_to_encode
 from softsurv.estimators.soft.bands import CurveBands
 from softsurv.estimators.soft.causes import SoftCauses
 from softsurv.estimators.soft.prepared import PreparedRows
@@ -98,7 +99,9 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
         if isinstance(X, SurvivalData):
             X = X.X
         if self.preprocessor_ is not None:
-            return PreparedRows(torch.tensor(np.asarray(self.preprocessor_.transform(X), dtype=np.float64)), path)
+            raw = self.preprocessor_.aligned(X)
+            check_room_to_encode(len(raw), len(self.preprocessor_.columns_))
+            return PreparedRows(torch.tensor(self.preprocessor_.transform_aligned(raw).to_numpy()), path)
         frame, known = as_frame(X), hasattr(self, "feature_names_in_")
         frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
         return PreparedRows(torch.as_tensor(numeric_matrix(checked_features(frame))), path)

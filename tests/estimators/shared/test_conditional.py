@@ -95,6 +95,21 @@ def test_the_mean_remaining_time_is_the_area_under_the_conditional_curve(tree, d
     np.testing.assert_allclose(new, tree.predict_expectation(data.X, horizon), rtol=1e-6)
 
 
+def test_the_mean_remaining_time_where_time_is_a_calendar_year():
+    """Fifteen years of 2015 were one step of the times by which the curve is drawn."""
+    rng = np.random.default_rng(0)
+    X, entry = pd.DataFrame({"x": rng.normal(size=300)}), 2000 + rng.uniform(0, 10, 300)
+    gone = entry + 5 * rng.weibull(1.5, 300)
+    tree = SoftSurvivalTree(depth=0, leaf="spline_po", l2=1.0, shrinkage=1.0)
+    tree.fit(X, (gone < 2015, np.minimum(gone, 2015.0)), entry=entry)
+    now = np.array([2001.0, 2007.5, 2013.0])
+    found = tree.predict_expectation(X[:3], after=now)
+    for k, left in enumerate(2015 - now):
+        ahead = np.linspace(0.0, left, 401)
+        curve = tree.predict_conditional_survival(X[k : k + 1], now[k], ahead=ahead)[0]
+        assert found[k] == pytest.approx(np.trapezoid(curve, ahead), rel=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:no training row was observed after")
 def test_the_mean_remaining_time_of_the_oldest_is_that_of_a_weibull_curve():
     """Nearly nobody of their training gets so old: shares of 1e-9 to 1e-100 survive."""

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_dataset
@@ -64,11 +65,11 @@ def test_a_table_beyond_memory_is_refused_with_a_remedy(name, tree, data):
 @pytest.mark.parametrize("name", ["soft", "km"])
 def test_limits_take_two_tables(name, data, monkeypatch):
     monkeypatch.setattr(tables, "SMALL", 0)
-    monkeypatch.setattr(tables, "free_memory", lambda: 8.0 * len(data.X) * 4)
-    fitted = TREES[name]().fit(data)
-    assert fitted.predict_survival_function(data.X, [1, 2, 3, 4]).shape == (len(data.X), 4)
-    with pytest.raises(NotEnoughMemoryError, match="at 4 times take"):
-        fitted.predict_survival_interval(data.X, [1, 2, 3, 4])
+    fitted, times = TREES[name]().fit(data), np.arange(1, 21)
+    monkeypatch.setattr(tables, "free_memory", lambda: 8.0 * len(data.X) * len(times))
+    assert fitted.predict_survival_function(data.X, times).shape == (len(data.X), len(times))
+    with pytest.raises(NotEnoughMemoryError, match="at 20 times take"):
+        fitted.predict_survival_interval(data.X, times)
 
 
 def test_blocks_of_rows_change_no_limits(data, monkeypatch):
@@ -104,6 +105,19 @@ def test_numpys_own_refusal_is_the_same_sentence(monkeypatch):
         NotEnoughMemoryError, match=r"of 1000000 rows at 100000000 times take 8e\+05 GB of memory, and less"
     ):
         tables.new_table(10**6, 10**8)
+
+
+def test_encoded_rows_beyond_memory_are_refused_with_a_remedy(monkeypatch):
+    """A category of many levels is many columns: numpy told bytes alone, or the system ended the process."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"site": rng.choice([f"s{k}" for k in range(9)], 60), "x": rng.normal(size=60)})
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(X, (np.ones(60, dtype=bool), rng.exponential(size=60)))
+    monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(tables, "free_memory", lambda: 8.0 * 2 * 10 * 40)
+    assert tree.predict(X[:40]).shape == (40,)
+    for predict in (tree.predict, tree.apply, tree.predict_median):
+        with pytest.raises(NotEnoughMemoryError, match=r"60 rows in 10 encoded columns take .* is free; predict"):
+            predict(X)
 
 
 def test_the_command_says_it_too(data, tmp_path, monkeypatch, capsys):
