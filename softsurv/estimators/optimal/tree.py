@@ -293,7 +293,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     def _size(self, data: SurvivalData, order: IntArray, search: TreeSearch, timer: StopSignal) -> SizeChoice:
         """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
-        search.room.check(search.needed + more)
+        if search.needed + more > 0:  # else the search says so once it knows: a sentence is said once
+            search.room.check(search.needed + more)
         self.selection_ = OnDemand(pd.DataFrame)
         size = SizeChoice(*size_limits(self), self.complexity, search.shrinkage, NO_TABLE, Status.OPTIMAL)
         if is_tuned(self):

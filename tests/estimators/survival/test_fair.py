@@ -1,10 +1,13 @@
 """OptimalFairSurvivalTree and its front: promises hold, in any unit of weight, and wrong arguments are told."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 from softsurv import OptimalSurvivalTree, load_dataset, load_model
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidTimesError, LimitWarning
 from softsurv.estimators.survival.fair import OptimalFairSurvivalTree, group_difference, survival_fairness_front
 from softsurv.results import Status
 
@@ -133,3 +136,21 @@ def test_a_front_takes_the_depth_that_a_tree_takes():
     how = {"group": np.arange(12) % 2, "horizon": 6.0, "thresholds": [3.5, 7.5]}
     auto, three = (survival_fairness_front(X, y, max_depth=depth, **how) for depth in ("auto", 3))
     assert auto.table.equals(three.table)
+
+
+def test_memory_is_told_with_what_the_search_over_both_objectives_makes_of_the_rows():
+    """The sentence is said once: said before that search was made, it named half of what then was missing."""
+    rng, n = np.random.default_rng(0), 20_000
+    X, y = rng.integers(0, 3, (n, 12)).astype(float), (rng.random(n) < 0.5, rng.exponential(size=n))
+    told = {}
+    for limit in (1e6, 2e9):
+        tree = OptimalFairSurvivalTree(1.0, 0.01, max_depth=3, time_limit=1, memory_limit=limit)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            tree.fit(X, y, group=X[:, 0])
+        told[limit] = [float(re.search(r"less than the (\S+)", str(one.message))[1]) for one in said
+                       if one.category is LimitWarning]  # fmt: skip
+    table = X.nbytes + n * 8.0
+    assert told[2e9] == []
+    assert len(told[1e6]) == 1
+    assert told[1e6][0] > 2.0 * table
