@@ -171,7 +171,7 @@ def test_many_causes_of_long_names_are_legible():
     causes = [f"{part} that does not close properly" for part in ("the seal", "the valve", "the inlet")]
     rows = [{"model": model, "fold": fold, "seconds": 1.0, "cpu_seconds": 1.0} for model in "ab" for fold in range(2)]
     measures = [*MEASURES, *(f"{name} of {cause}" for cause in causes for name in BY_CAUSE)]
-    found = Comparison(pd.DataFrame(rows).assign(**{key: (0.1234, 0.1282, 0.1135, 0.1399) for key in measures}))
+    found = Comparison(pd.DataFrame(rows).assign(**dict.fromkeys(measures, (0.1234, 0.1282, 0.1135, 0.1399))))
     lines = str(found).splitlines()
     assert max(map(len, lines)) < 120
     for cause in causes:
