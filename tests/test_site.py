@@ -26,6 +26,22 @@ def test_every_public_name_is_in_the_reference(package):
         assert getattr(import_module(package), name).__doc__
 
 
+ELSEWHERE = re.compile(r"[Aa]rguments (?:and errors )?as (?:in|there)")
+"""A docstring that says where its arguments are explained."""
+
+
+@pytest.mark.parametrize("package", sorted({package for _, package, _, _ in REFERENCE.values()}))
+def test_every_argument_of_a_public_name_is_in_its_docstring(package):
+    """``time`` and ``event`` of a table are told with it: "a table with ``time=`` and ``event=``"."""
+    for name in import_module(package).__all__:
+        public = getattr(import_module(package), name)
+        if not callable(public) or ELSEWHERE.search(public.__doc__):
+            continue
+        arguments = [one.name for one in signature(public).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        wanted = set(arguments) - ({"time", "event"} if arguments[-2:] == ["time", "event"] else set())
+        assert wanted <= set(re.findall(r"\w+", public.__doc__)), name
+
+
 DOCSTRING = """One line.
 
 Parameters

@@ -210,7 +210,7 @@ def can_share(parts: Sequence[SurvivalData]) -> bool:
 def soft_setting(model: SoftSurvivalTree, causes: tuple[str, ...] = ()) -> Recipe | None:
     """How a setting's dense trees are made as part of a stack; None for rules, and where they cannot share one.
 
-    ``causes`` are the names of the causes of the rows.
+    ``model`` has the setting as its arguments; ``causes`` are the names of the causes of the rows.
     """
     parameters = SoftParameters(**model.get_params(deep=False))
     nothing_open = parameters.depth == 0 and parameters.l2 is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import textwrap
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -91,13 +92,16 @@ class Comparison:
         return plot_comparison(self, measures)
 
     def __str__(self) -> str:
-        table, lines = self.table(), pd.DataFrame(index=pd.Index(self.models, name="model"))
+        table, index = self.table(), pd.Index(self.models, name="model")
+        blocks: dict[str, pd.DataFrame] = {}  # by cause: side by side they would be wider than a screen
         for name, better in self._shown().items():
+            measure, _, cause = name.partition(" of ")
             shown = [f"{m:.3f} ± {s:.3f}" for m, s in zip(table[name], table[f"{name}_se"], strict=True)]
-            lines[f"{name} ({better})"] = [text if "nan" not in text else "-" for text in shown]
+            lines = blocks.setdefault(cause, pd.DataFrame(index=index).rename_axis(columns=cause or None))
+            lines[f"{measure} ({better})"] = [text if "nan" not in text else "-" for text in shown]
         lines["seconds"] = [f"{value:.1f}" for value in table["seconds"]]
-        count = self.folds["fold"].nunique()
-        return f"{lines.to_string()}\nMean and standard error over {count} folds, the same for every model."
+        text, count = "\n".join(block.to_string() for block in blocks.values()), self.folds["fold"].nunique()
+        return f"{text}\nMean and standard error over {count} folds, the same for every model."
 
     def _shown(self) -> dict[str, str]:
         """The measures of the causes alone, where there are causes."""
@@ -250,16 +254,19 @@ def plot_comparison(comparison: Comparison, measures: Sequence[str] | None = Non
         if name not in known:
             raise InvalidParameterError(f"measures must be of {', '.join(known)}, got {name!r}")
     table, names = comparison.table(), comparison.models
-    size = (1.6 + 3.2 * len(measures), 1.1 + 0.42 * len(names))
+    labels = [textwrap.fill(f"{measure} ({known[measure]} is better)", 34) for measure in measures]
+    more = max(label.count("\n") for label in labels)
+    size = (1.6 + 3.2 * len(measures), 1.1 + 0.42 * len(names) + 0.17 * more)
     _, panels = plt.subplots(1, len(measures), figsize=size, sharey=True, squeeze=False, layout="constrained")
     places = {name: -k for k, name in enumerate(names)}
-    for ax, measure in zip(panels[0], measures, strict=True):
+    for ax, measure, label in zip(panels[0], measures, labels, strict=True):
         at = comparison.folds["model"].map(places)
         plain_axes(ax).plot(comparison.folds[measure], at, "o", color="#9aa2ac", markersize=3.5, alpha=0.7)
         mean, error = table[measure], table[f"{measure}_se"]
         y = np.array([places[name] for name in names])
         ax.errorbar(mean, y, xerr=error, fmt="D", color=series_style(0).color, markersize=6, capsize=3)
-        ax.set_xlabel(f"{measure} ({known[measure]} is better)")
+        ax.set_xlabel(label)
+        ax.locator_params(axis="x", nbins=5)
         ax.set_ylim(0.6 - len(names), 0.4)
     panels[0][0].set_yticks(list(places.values()), names)
     first: Axes = panels[0][0]

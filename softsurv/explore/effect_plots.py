@@ -129,7 +129,8 @@ def plot_leaf_effects(
 def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | None, n_features: int) -> Axes:
     """Effects on causes: a marker for each cause, or for each cause in each leaf."""
     columns: dict[str, FloatArray] = {}
-    for cause, weights, _ in shown:
+    names = shorten_all([own[0] for own in shown], 24)
+    for cause, (_, weights, _) in zip(names, shown, strict=True):
         shared = np.ptp(weights, axis=0).max(initial=0.0) <= 1e-9 * np.abs(weights).max(initial=0.0)
         named = {cause: 0} if shared else {f"{cause}, leaf {leaf}": leaf for leaf in view.leaves}
         columns |= {name: weights[leaf] for name, leaf in named.items()}

@@ -332,7 +332,7 @@ class _Graph:
 
 
 def onnx_inputs(tree: Any, X: Any) -> dict[str, np.ndarray]:
-    """Columns of a raw table as the exported graph takes them, each (n, 1)."""
+    """Columns of a raw table ``X`` as the graph of the exported ``tree`` takes them, each (n, 1)."""
     view, named = tree_view(tree), has_names(X)
     trained_with_names = hasattr(tree, "feature_names_in_")
     asked = list(dict.fromkeys(column.source for column in view.columns))

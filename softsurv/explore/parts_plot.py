@@ -11,7 +11,7 @@ from softsurv.errors import InvalidParameterError, brought_by
 from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, leaf_looks
 from softsurv.explore.leaf_panel import Drawing
 from softsurv.explore.style import INK, NO_ROWS, literal_text, read_data, takes_tables
-from softsurv.explore.tree_layout import FONT
+from softsurv.explore.tree_layout import FONT, LINE
 from softsurv.explore.tree_parts import MOST_LEAVES, TreePart, tree_parts
 from softsurv.explore.tree_plot import MARGIN, draw_tree, size_in_inches
 from softsurv.explore.view import tree_view
@@ -114,7 +114,7 @@ def _headed_axes(new_figure: Callable[..., Figure], part: TreePart, count: int, 
     if part.goes_on:
         words += " Each grey panel is a part with a picture of its own."
     lines = textwrap.wrap(words, int((width - 2 * MARGIN) / (0.58 * FONT / 72)))
-    head = (len(lines) + 0.5) * 1.25 * FONT / 72
+    head = (len(lines) + 0.5) * LINE
     figure = new_figure(figsize=(width, height + head))
     figure.text(
         MARGIN / width, 1 - 0.25 * FONT / 72 / (height + head), "\n".join(lines), va="top", fontsize=FONT, color=INK

@@ -119,6 +119,9 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
 def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
     """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
 
+    ``tree``, ``data`` and ``ax`` are those of :func:`plot_calibration`, ``n_bins`` the bars. A small p-value in the
+    title, that of `softsurv.metrics.d_calibration`, says that predictions are off.
+
     Examples
     --------
     >>> ax = plot_d_calibration(tree, test)                     # doctest: +SKIP
@@ -236,6 +239,8 @@ def plot_fairness_trend(trees: Any, data: Any, ax: Axes | None = None, *, group:
 @literal_text
 def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     """Training objective of the kept tree after each round, with the ends of the other starts.
+
+    ``tree`` is dense or optimal: one of rules has no trace, an `InvalidParameterError`. ``ax`` is new by default.
 
     Examples
     --------

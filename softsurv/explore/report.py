@@ -79,7 +79,20 @@ def report_html(
 
 
 def write_report(tree: Any, data: Any, path: str | PathLike[str], **options: Any) -> Path:
-    """Write :func:`report_html` to a file and return its path; a table is read with ``time=`` and ``event=``.
+    """Write :func:`report_html` to a file.
+
+    Parameters
+    ----------
+    tree, data
+        As in :func:`report_html`.
+    path : str or path
+        File to write, such as ``report.html``; one that is there is replaced.
+    **options
+        The other arguments of :func:`report_html`, such as ``title``, ``time_unit`` or ``stability``.
+
+    Returns
+    -------
+    Path
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from softsurv.explore.curves import RowCurves
 from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
 from softsurv.explore.style import INK, MUTED, RULE_FILL, time_label
-from softsurv.explore.tree_layout import FONT, inches, wrapped
+from softsurv.explore.tree_layout import ANSWER, FONT, LINE, PADDING, inches, wrapped
 from softsurv.explore.view import TreeView, ViewNode
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def places_of(view: TreeView, max_terms: int, characters: int = CHARACTERS) -> P
     lines = {node.index: _lines(node, max_terms, characters) for node in view.branches}
     most = max((len(text) for text in lines.values()), default=1)
     panel = TALL if view.n_leaves <= FEW else PANEL_HEIGHT
-    row = max(panel, (1.25 * most + 0.7) * FONT / 72) + BETWEEN
+    row = max(panel + BETWEEN, most * LINE + PADDING + ANSWER)  # an answer is half a row from a rule, at least
     x = {node.index: node.level * INDENT for node in view.branches}
     ends = (x[k] + LETTER * max(map(len, text)) + 0.1 for k, text in lines.items())
     panels = max(ends, default=0.0) + GAP

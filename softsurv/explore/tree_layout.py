@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 FONT = 8.5
 """Points of the rules; at most 0.58 of it is an average character wide."""
 
+LINE, PADDING, ANSWER = 1.33 * FONT / 72, 0.7 * FONT / 72, 0.18
+"""Inches: height of a line of a rule, of what its box has above and below them, and of "yes" or "no" with some room."""
+
 
 def wrapped(text: str, characters: int) -> list[str]:
     """Lines of a rule that keep a sign and a number with their name: ``- 3.2 nodes`` is never parted."""

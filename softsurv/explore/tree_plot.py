@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from softsurv.explore.curves import RowCurves, curves_by_leaf, default_times, leaf_looks
 from softsurv.explore.leaf_panel import Drawing, draw_curves, draw_key
 from softsurv.explore.sideways_tree import draw_sideways, places_of
 from softsurv.explore.style import INK, MUTED, RULE_FILL, literal_text, read_data, takes_tables, time_label
-from softsurv.explore.tree_layout import FONT, inches, wrapped
+from softsurv.explore.tree_layout import FONT, LINE, inches, wrapped
 from softsurv.explore.view import TreeView, ViewNode, tree_view
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ WHOLE_LINE = 28
 
 MORE_HEAD = 0.26
 """Inches that five lines of numbers need beyond ``HEAD``."""
+
+LINES = 4
+"""Most lines of a rule that ``LEVEL_HEIGHT`` has room for."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def draw_tree(
         return draw_sideways(ax, view, curves, drawing, later)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
-    place = _layout(ax, view)
+    place = _layout(ax, view, drawing.max_terms)
     for node in view.nodes:
         _draw_edge(ax, view, node, place, drawing.max_terms)
     for node in view.branches:
@@ -160,20 +165,34 @@ def size_in_inches(view: TreeView, max_terms: int = 3, sideways: bool | None = N
     if _is_sideways(view, sideways):
         place = places_of(view, max_terms)
         return place.width + 2 * MARGIN, place.height
-    return max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY
+    width = max(view.n_leaves * LEAF_WIDTH, 4.2)
+    levels = sum(_level_heights(view, (width - 2 * MARGIN) / view.n_leaves, max_terms))
+    return width, levels + PANEL_HEIGHT + FOOT + HEAD + KEY
 
 
-def _layout(ax: Axes, view: TreeView) -> Places:
+def _level_heights(view: TreeView, leaf: float, max_terms: int) -> list[float]:
+    """Inches of each level of rules, where a leaf is so many inches wide: more where a rule has many lines."""
+    heights = [LEVEL_HEIGHT] * view.depth
+    for node in view.branches:
+        more = LINE * max(len(_rule_lines(node, leaf, max_terms)) - LINES, 0)
+        heights[node.level] = max(heights[node.level], LEVEL_HEIGHT + more)
+    return heights
+
+
+def _layout(ax: Axes, view: TreeView, max_terms: int) -> Places:
     """Shares of the axes: fixed inches for labels, the rest divided between rules and panels."""
     width, height = inches(ax)
     unit = 1 / view.n_leaves
+    heights = np.array(_level_heights(view, unit * width, max_terms))
     characters = max(int(unit * width / (0.58 * NUMBER_FONT / 72)), 8)
     numbers = HEAD if characters >= WHOLE_LINE else HEAD + MORE_HEAD
     foot, head, key = FOOT / height, numbers / height, KEY / height
-    panel = (height - FOOT - numbers - KEY) * PANEL_HEIGHT / (PANEL_HEIGHT + view.depth * LEVEL_HEIGHT)
+    scale = (height - FOOT - numbers - KEY) / (PANEL_HEIGHT + heights.sum())
+    panel = scale * PANEL_HEIGHT
     top = foot + panel / height + head
-    step = (1 - key - top) / max(view.depth, 1)
-    levels = tuple(1 - key - (k + 0.4) * step for k in range(view.depth))
+    # a box is above the middle of its level: below it are the answers
+    middles = np.cumsum(heights) - heights / 2 - 0.1 * LEVEL_HEIGHT
+    levels = tuple((1 - key - scale / height * middles).tolist())
     centre = {index: (place + 0.5) * unit for index, place in view.centres().items()}
     return Places(centre, levels, foot, panel / height, top, unit, characters, width)
 
@@ -188,7 +207,8 @@ def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Places, max_term
     low = place.panel_top if node.leaf >= 0 else place.level[node.level]
     ax.plot([start, end, end], [high, high, low], color=MUTED, linewidth=1.1, zorder=1, solid_joinstyle="round")
     yes = parent.left == node.index
-    below = 0.6 * FONT * len(_rule_lines(parent, place, max_terms)) + 7  # points: half the box, and its padding
+    lines = _rule_lines(parent, place.unit * place.width_inches, max_terms)
+    below = 36 * LINE * len(lines) + 7  # points: half the box, and its padding
     ax.annotate(
         "yes" if yes else "no",
         (end, high),
@@ -206,7 +226,7 @@ def _draw_rule(ax: Axes, node: ViewNode, place: Places, max_terms: int) -> None:
     ax.text(
         place.centre[node.index],
         place.level[node.level],
-        "\n".join(_rule_lines(node, place, max_terms)),
+        "\n".join(_rule_lines(node, place.unit * place.width_inches, max_terms)),
         ha="center",
         va="center",
         fontsize=FONT,
@@ -216,10 +236,10 @@ def _draw_rule(ax: Axes, node: ViewNode, place: Places, max_terms: int) -> None:
     )
 
 
-def _rule_lines(node: ViewNode, place: Places, max_terms: int) -> list[str]:
-    """A rule in lines at most 1.5 leaves wide: between neighbours and clear of their vertical edges."""
+def _rule_lines(node: ViewNode, leaf: float, max_terms: int) -> list[str]:
+    """A rule in lines at most 1.5 leaves, of so many inches, wide: between neighbours and clear of their edges."""
     assert node.split is not None
-    characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * FONT / 72)), 12)
+    characters = max(int(1.5 * leaf / (0.58 * FONT / 72)), 12)
     return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 

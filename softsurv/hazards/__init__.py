@@ -54,12 +54,12 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
 
 
 def takes(name: str | LeafFamily, setting: str) -> bool:
-    """Whether the leaf family of this name has a constructor argument."""
+    """Whether the leaf family of this name has a constructor argument ``setting``, such as ``n_knots``."""
     return isinstance(name, str) and name in _REGISTRY and setting in signature(_REGISTRY[name]).parameters
 
 
 def register_family(factory: Callable[..., LeafFamily]) -> Callable[..., LeafFamily]:
-    """Make a :class:`LeafFamily` class selectable by its ``name``; usable as a decorator.
+    """Make ``factory``, a :class:`LeafFamily` class, selectable by its ``name``; usable as a decorator.
 
     A saved model holds only the name of its family, so register the family before ``load_model`` too.
 

@@ -55,7 +55,10 @@ class CalibrationCurve:
 
 
 class DCalibration(NamedTuple):
-    """Result of `d_calibration`; ``shares`` (B,) from S = 0 to S = 1, each 1 / B if calibrated."""
+    """Result of `d_calibration`: ``statistic`` is chi-squared, a small ``p_value`` says that predictions are off.
+
+    ``shares`` (B,) are those of the subjects in each bin from S = 0 to S = 1, 1 / B if calibrated.
+    """
 
     statistic: float
     p_value: float
@@ -63,7 +66,10 @@ class DCalibration(NamedTuple):
 
 
 class CalibrationErrors(NamedTuple):
-    """Absolute differences between predicted and smoothed observed survival over the subjects."""
+    """Absolute differences between predicted and smoothed observed survival over the subjects.
+
+    ``mean`` is the integrated calibration index, ``median`` E50, ``centile_90`` E90; ``largest`` is of one subject.
+    """
 
     mean: float
     median: float

@@ -14,19 +14,39 @@ from softsurv.nonparametric import checked_weight
 
 
 class CurveGap(NamedTuple):
-    """Distance between the mean survival curves of a group and of the others."""
+    """Distance between the mean survival curves of a group and of the others.
 
-    largest: float  # greatest absolute difference on the grid
-    mean: float  # absolute difference, averaged over time
-    signed: float  # group minus others, averaged over time
+    Attributes
+    ----------
+    largest : float
+        Greatest absolute difference on the grid.
+    mean : float
+        Absolute difference, averaged over time.
+    signed : float
+        Group minus others, averaged over time.
+    """
+
+    largest: float
+    mean: float
+    signed: float
 
 
 class LeafGini(NamedTuple):
-    """How mixed the groups are in the leaves: 0 = one group only, 1 = all groups equally."""
+    """How mixed the groups are in the leaves: 0 = one group only, 1 = all groups equally.
 
-    by_leaf: FloatArray  # (number of leaves in use,), by rising leaf index
+    Attributes
+    ----------
+    by_leaf : ndarray (number of leaves in use,)
+        By rising leaf index.
+    mean : float
+        Over these leaves.
+    weighted : float
+        The same, weighted by the number of subjects in a leaf, or by their weight.
+    """
+
+    by_leaf: FloatArray
     mean: float
-    weighted: float  # by the number of subjects in the leaf, or their weight
+    weighted: float
 
 
 def fairness_penalty(

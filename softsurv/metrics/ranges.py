@@ -54,7 +54,7 @@ class EvaluationRange:
 
 
 def support_end(censoring: StepFunction) -> float:
-    """Last time at which G is known and positive.
+    """Last time at which G, the Kaplan-Meier curve ``censoring``, is known and positive.
 
     The Kaplan-Meier estimate is undefined after the last training time, and weights 1 / G are
     infinite where it is 0. Where G drops to 0 the supremum is not attained; the next smaller number
@@ -211,7 +211,7 @@ def column_parts(n_rows: int, n_times: int, cells: int | None = None) -> Iterato
 
 
 def survival_from_log_cumulative_hazard(log_cumulative_hazard: ArrayLike) -> FloatArray:
-    """S = exp(-H) from log H of any size without overflow, same shape."""
+    """S = exp(-H) from ``log_cumulative_hazard``, log H of any size, without overflow; same shape."""
     log_hazard = np.minimum(np.asarray(log_cumulative_hazard, dtype=float), LARGEST_EXPONENT)
     return np.asarray(np.exp(-np.exp(log_hazard)))
 

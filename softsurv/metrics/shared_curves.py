@@ -14,18 +14,7 @@ from softsurv.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class CurvesInCommon:
-    """Curves of N subjects, of whom many have the same one.
-
-    Parameters
-    ----------
-    member : ndarray of int (N,)
-        Curve of each subject, from 0 to G - 1.
-    curves : callable
-        Takes times (T,), returns the G curves: log H (G, T) in `SharedCurves`, the incidence of each cause (G, T, K) in
-        `SharedIncidences`.
-    n_curves : int
-        G; some may be nobody's.
-    """
+    """Curves of N subjects, of whom many have the same one: what `SharedCurves` and `SharedIncidences` share."""
 
     member: IntArray
     curves: Callable[[FloatArray], FloatArray]
@@ -37,7 +26,17 @@ class CurvesInCommon:
 
 
 class SharedCurves(CurvesInCommon):
-    """The log cumulative hazards of N subjects, of whom many have the same one."""
+    """The log cumulative hazards of N subjects, of whom many have the same one.
+
+    Parameters
+    ----------
+    member : ndarray of int (N,)
+        Curve of each subject, from 0 to G - 1.
+    curves : callable
+        Takes times (T,), returns log H (G, T).
+    n_curves : int
+        G; some may be nobody's.
+    """
 
     def __call__(self, times: FloatArray) -> FloatArray:
         """Log H of each subject, (N, T)."""
@@ -52,7 +51,15 @@ class SharedCurves(CurvesInCommon):
 
 
 class SharedIncidences(CurvesInCommon):
-    """The cumulative incidences of competing causes of N subjects, of whom many have the same ones."""
+    """The cumulative incidences of competing causes of N subjects, of whom many have the same ones.
+
+    Parameters
+    ----------
+    member, n_curves
+        As in `SharedCurves`.
+    curves : callable
+        Takes times (T,), returns the incidence of each cause (G, T, K).
+    """
 
     def of_cause(self, code: int) -> SharedCurves:
         """The curves of the cause 1..K, to be compared as log cumulative hazards are."""

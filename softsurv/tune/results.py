@@ -87,7 +87,7 @@ class StudyResult:
 
 
 def best_trial(study: optuna.Study) -> FrozenTrial:
-    """The best trial; with several measures, the one of the Pareto front that is best by the first.
+    """The best trial of a ``study`` of optuna; with several measures, the one of the Pareto front best by the first.
 
     Raises
     ------
@@ -112,8 +112,9 @@ def parameter_columns(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
-    """Every trial as a row: number, state, means and standard errors of the measures, parameters; best first.
+    """Every trial of a ``study`` of optuna as a row, the best by the first of ``measures`` on top.
 
+    The columns are number, state, means and standard errors of the measures, and parameters.
     A parameter that is called as a measure is, such as fairness, has the column ``fairness (parameter)``.
     """
     rows = []

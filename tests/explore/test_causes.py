@@ -131,6 +131,13 @@ def test_effects_of_causes_are_drawn(trees, data):
     assert len(plot_leaf_effects(tree, cause="ill").get_legend().get_texts()) == 2
     shared = OptimalModelTree(max_depth=1, complexity=0.0).fit(data)
     assert [text.get_text() for text in plot_leaf_effects(shared).get_legend().get_texts()] == ["dead", "ill"]
+    names = {"dead": "the controller fails before its service", "ill": "the controller fails after its service"}
+    own = np.array(["", *data.cause_names])[data.cause]
+    told = survival_data(data.X, time=data.time.numpy(), cause=[names.get(name, "") for name in own])
+    ax = plot_leaf_effects(SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(told))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(set(labels)) == 2
+    assert max(map(len, labels)) <= 24
     with pytest.raises(InvalidParameterError, match="tree must have leaves whose curves vary"):
         plot_leaf_effects(trees["optimal"])
     one = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0).fit(data.of_cause("ill"))

@@ -1,8 +1,10 @@
 """Several models on the same folds."""
 
+import itertools
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracles.cut_rows import cut_rows
 from oracles.simulated import two_causes
@@ -16,7 +18,8 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
-from softsurv.explore import plot_comparison
+from softsurv.explore import Comparison, plot_comparison
+from softsurv.explore.comparison import BY_CAUSE, MEASURES
 from softsurv.metrics import evaluate
 
 lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
@@ -158,10 +161,35 @@ def test_causes_are_compared_with_cox_regression_of_each(weight, tmp_path):
     table = found.table()
     assert table.loc["kaplan_meier", "concordance of seal"] == pytest.approx(0.5)
     assert "ibs of motor_minus_first_se" in table.columns
-    assert "ibs of motor (lower)" in str(found)
     assert len(found.plot().figure.axes) == 2
     with pytest.raises(SoftsurvError, match=r"leave out (cause|weight) or the model, or take softsurv's Cause"):
         compare(["forest"], data, n_folds=2)
+
+
+def test_many_causes_of_long_names_are_legible():
+    """The text has a table for each cause, which a screen is wide enough for; labels of panels have several lines."""
+    causes = [f"{part} that does not close properly" for part in ("the seal", "the valve", "the inlet")]
+    rows = [{"model": model, "fold": fold, "seconds": 1.0, "cpu_seconds": 1.0} for model in "ab" for fold in range(2)]
+    measures = [*MEASURES, *(f"{name} of {cause}" for cause in causes for name in BY_CAUSE)]
+    found = Comparison(pd.DataFrame(rows).assign(**dict.fromkeys(measures, (0.1234, 0.1282, 0.1135, 0.1399))))
+    lines = str(found).splitlines()
+    assert max(map(len, lines)) < 120
+    for cause in causes:
+        (head,) = (line for line in lines if line.startswith(cause))
+        assert head.removeprefix(cause).split()[:6] == ["concordance", "(higher)", "auc", "(higher)", "ibs", "(lower)"]
+    figure = found.plot().figure
+    figure.canvas.draw()
+    ticks = [
+        text
+        for ax in figure.axes
+        for place, text in zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+        if ax.get_xlim()[0] <= place <= ax.get_xlim()[1]
+    ]
+    for texts in ([ax.xaxis.label for ax in figure.axes], ticks):
+        boxes = [text.get_window_extent() for text in texts]
+        assert len(boxes) >= 3
+        assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert all(ax.xaxis.label.get_window_extent().y0 >= 0 for ax in figure.axes)
 
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")

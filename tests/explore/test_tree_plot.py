@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -78,6 +79,22 @@ def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
                 (box.y0 >= frame.y0 - 1, box.y1 <= frame.y1 + 1),
             )
             assert all(across + down), f"{kind} {name!r} is cut"
+
+
+@pytest.mark.parametrize("leaves", [2, 4, 8])
+def test_rules_of_many_levels_hide_neither_key_nor_answers_nor_panels(leaves):
+    """A level of rules is as high as its longest rule needs, here with eighteen long names of levels."""
+    rng = np.random.default_rng(0)
+    clinic, age = rng.integers(0, 36, 1500), rng.integers(20, 90, 1500)
+    frame = pd.DataFrame({"clinic": [f"university hospital of town {k}" for k in clinic], "age": age})
+    time = rng.exponential(np.exp(1.5 * (clinic % 2) + 0.5 * (age > 60) - 0.5 * (age > 40)))
+    data = SurvivalData(frame, time, np.ones(1500, bool))
+    tree = OptimalSurvivalTree(max_depth=3, max_leaves=leaves, level_sets=True).fit(data)
+    assert tree.export_text().partition("\n")[0].count("university") == 18
+    drawn = [plot_tree(tree, data), plot_tree(tree, data, sideways=True), *plot_tree_parts(tree, data, most_leaves=2)]
+    for ax in drawn:
+        assert not overlaps(boxes(ax))
+        assert all(box.y1 <= ax.figure.bbox.y1 + 1 for _, _, box in boxes(ax))
 
 
 def overlaps(found):
