@@ -100,7 +100,7 @@ class ManyTrees:
 
 def _placed(tree: SoftSurvivalTree, test: SurvivalData) -> HeldOut:
     """Held-out rows on the device of a tree, for all trees that were fitted to the same rows."""
-    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_, float(tree.unique_times_[0]))
     return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, by_cause=False)
 
 
@@ -264,7 +264,8 @@ class StackedRows:
         """Rows that are not of a set, encoded by it and placed on a device, to measure stacks of trees fitted to it."""
         reader, (raw, encoder, _), rows = self.readers[number], self.rows[number], rows.joined()
         x = rows.x if encoder is None else torch.tensor(np.asarray(encoder.transform(rows.X), dtype=np.float64))
-        return HeldOut(rows, x, TrainingTimes(reader.censoring_, time_floor(raw.time), reader.horizon_), like)
+        ends = reader.horizon_, float(reader.unique_times_[0])
+        return HeldOut(rows, x, TrainingTimes(reader.censoring_, time_floor(raw.time), *ends), like)
 
 
 def fit_stacked(

@@ -21,7 +21,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
 from softsurv.metrics.fairness import curve_gap
-from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
+from softsurv.metrics.ranges import default_grid, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
 from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks, two_groups
 from softsurv.soft.many import OfMany, fit_many
@@ -61,8 +61,10 @@ class Fold:
         """The test rows on the device of ``like``, ready to measure stacks of trees; kept for each device and type."""
         key = like.device, like.dtype
         if key not in self._on_device:
-            floor, horizon = time_floor(self.train.time), float(self.train.time.numpy().max())
-            self._on_device[key] = HeldOut(self.test, self.test.x, TrainingTimes(self.censoring, floor, horizon), like)
+            time, event = self.train.time.numpy(), self.train.event.numpy()
+            ends = float(time.max()), float(default_grid(time, event)[0])
+            known = TrainingTimes(self.censoring, time_floor(self.train.time), *ends)
+            self._on_device[key] = HeldOut(self.test, self.test.x, known, like)
         return self._on_device[key]
 
 

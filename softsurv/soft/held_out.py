@@ -37,11 +37,14 @@ class TrainingTimes:
         The time that stands for time 0.
     horizon : float
         The last time.
+    first : float
+        The first time of an event.
     """
 
     censoring: StepFunction
     floor: float
     horizon: float
+    first: float
 
 
 class HeldOut:
@@ -85,7 +88,7 @@ class HeldOut:
         if data.cause is not None and by_cause:
             at_risk = {"entry": fold["entry"], "weight": fold["weight"]}
             self.causes = StackedCauses(ends, data.cause.cpu().numpy(), data.cause_names, like, **at_risk, **own)
-            self._lattice = Lattice(self.causes.times, known.horizon, like)
+            self._lattice = Lattice(self.causes.times, known.horizon, known.first, like)
 
     def measures(self, trees: TreesOfCauses) -> Tensor:
         """The measures of stacks of M trees, (K, M), on their device."""

@@ -18,7 +18,8 @@ Hazards = Callable[[FloatArray], FloatArray]
 """Cumulative hazards (n, T, K) at times (T,)."""
 
 POINTS_PER_DECADE, DECADES_BELOW = 200, 6
-"""Grid of a smooth hazard: steps of 1.2 % in time, from a millionth of the horizon on. The error in F is below 1e-5."""
+"""Grid of a smooth hazard: steps of 1.2 % in time, from a millionth of the horizon on. The error in F is below 1e-5.
+Where events fill less than a decade below the horizon, these have as many equal steps beside."""
 
 LARGEST_HAZARD = 1e300
 """Stands for an infinite hazard, so that differences and shares stay numbers; exp(-1e300) is 0."""
@@ -31,8 +32,12 @@ MOST_HALVINGS = 20
 """Curves of those who have less than a millionth of the time left are drawn by the times of that millionth."""
 
 
-def log_lattice(horizon: float, last: float) -> FloatArray:
+def log_lattice(horizon: float, last: float, first: float = 0.0) -> FloatArray:
     """Times (G,) at fixed ratios about ``horizon``, up to the first at or above ``last``.
+
+    Where ``first``, the time of the first event in training, lies far from 0 beside the horizon, such as an age or a
+    calendar year of rows that enter late, times in equal steps from there to the horizon are among them: at fixed
+    ratios all of a curve may lie within a step.
 
     The points do not depend on the times that are asked for, so that a prediction does not depend on its neighbours.
     """
@@ -40,7 +45,11 @@ def log_lattice(horizon: float, last: float) -> FloatArray:
     steps = np.arange(-POINTS_PER_DECADE * DECADES_BELOW, end + 1)
     with np.errstate(over="ignore"):
         grid = horizon * 10.0 ** (steps / POINTS_PER_DECADE)
-    return grid[np.isfinite(grid)]
+    grid = grid[np.isfinite(grid)]
+    if 10.0 * first <= horizon:
+        return grid
+    even = np.linspace(first, horizon, POINTS_PER_DECADE + 1)
+    return np.union1d(grid, even[even <= grid[-1]])
 
 
 def incidences(hazards: Hazards, grid: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,13 +26,14 @@ class Lattice:
     times : ndarray (T,)
         Above 0, increasing.
     horizon : float
-        A point of the grid, as in :func:`softsurv.trees.incidence.log_lattice`.
+    first : float
+        The last and the first event in training, as :func:`softsurv.trees.incidence.log_lattice` takes them.
     like : Tensor
         Gives the device.
     """
 
-    def __init__(self, times: FloatArray, horizon: float, like: Tensor) -> None:
-        grid = log_lattice(horizon, float(times[-1])) if times.size else times
+    def __init__(self, times: FloatArray, horizon: float, first: float, like: Tensor) -> None:
+        grid = log_lattice(horizon, float(times[-1]), first) if times.size else times
         before = np.searchsorted(grid, times, side="right")  # (T,) grid points at or before each time
         self.size = int(before[-1]) + times.size if times.size else 0
         self._rank = before + np.arange(times.size)  # (T,) place of each time among both

@@ -129,7 +129,7 @@ def test_measures_do_not_wait_for_the_device(kind):
     train, test = rows_of_kind(kind).joined().split(0.4, seed=0)
     how = {"depth": 1, "leaf": "weibull", "l2": 1.0, "shrinkage": 3.0, "routing_l2": 1.0, "max_iter": 3}
     tree = SoftSurvivalTree(device="cuda", init="random", **how).fit(train)
-    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_, float(tree.unique_times_[0]))
     rows = HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves)
     expected = rows.measures(tree._trees).cpu()  # libraries are loaded
     with no_waits():

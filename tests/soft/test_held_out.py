@@ -31,7 +31,7 @@ def fitted_to(train, settings=SETTINGS, **more):
 
 
 def placed(tree, test, **how):
-    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_, float(tree.unique_times_[0]))
     return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, **how)
 
 

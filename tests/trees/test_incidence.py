@@ -87,6 +87,25 @@ def test_the_lattice_reaches_the_last_time_and_does_not_move_with_it(last):
     np.testing.assert_allclose(grid[1:] / grid[:-1], 10 ** (1 / 200))
 
 
+def test_events_far_from_time_0_have_equal_steps_of_their_own():
+    """At fixed ratios calendar years lie within one step, over which the share of a cause would be constant."""
+
+    def hazards(times):
+        since = np.maximum(times - 2000.5, 0.0)
+        return np.stack([0.1 * since, 0.02 * since**2], -1)[None]
+
+    times = np.array([2003.3, 2010.0, 2014.9])
+    fine = np.linspace(2000.5, 2015.0, 200_001)
+    _, expected = incidences(hazards, fine, times)
+    for last in (2010.0, 2015.0):
+        grid = log_lattice(2015.0, last, first=2000.5)
+        assert (np.diff(grid) > 0).all()
+        asked = times[times <= last]
+        _, found = incidences(hazards, grid, asked)
+        np.testing.assert_allclose(found, expected[:, : len(asked)], rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(log_lattice(7.0, 7.0, first=0.7), log_lattice(7.0, 7.0))  # a decade has its steps
+
+
 def test_the_lattice_of_huge_times_holds_numbers_alone():
     assert np.isfinite(log_lattice(1e300, 1.7e308)).all()
 

@@ -47,7 +47,7 @@ def hazards_of(stack, m):
 @pytest.mark.parametrize("width", [10**6, 100, 1])
 def test_they_are_those_of_one_tree(family, width):
     stack, times = some_stack(family), np.array([1e-7, 0.3, 0.30001, HORIZON, 5.0, 60.0])
-    lattice = Lattice(times, HORIZON, stack.x)
+    lattice = Lattice(times, HORIZON, 0.0, stack.x)
     found = torch.full((CAUSES, MODELS, N, len(times)), torch.nan, dtype=torch.float64)
     with torch.no_grad():
         for part, block in stack.incidences(lattice, width * CAUSES * MODELS * N):
@@ -62,7 +62,7 @@ def test_a_time_of_the_grid_is_its_own_point():
     stack = some_stack()
     times = log_lattice(HORIZON, HORIZON)[[500, 501, -1]]
     with torch.no_grad():
-        ((part, found),) = stack.incidences(Lattice(times, HORIZON, stack.x), 10**9)
+        ((part, found),) = stack.incidences(Lattice(times, HORIZON, 0.0, stack.x), 10**9)
     assert part == slice(0, 3)
     _, expected = incidences(hazards_of(stack, 0), log_lattice(HORIZON, times[-1]), times)
     np.testing.assert_allclose(found[:, 0].movedim(0, -1), expected, rtol=1e-12, atol=1e-15)
@@ -72,7 +72,7 @@ def test_infinite_hazards_leave_numbers():
     stack = some_stack()
     with torch.no_grad():
         stack.trees[0].leaves[..., 0] = 1e4  # H overflows
-        ((_, found),) = stack.incidences(Lattice(np.array([1.0, 2.0]), HORIZON, stack.x), 10**9)
+        ((_, found),) = stack.incidences(Lattice(np.array([1.0, 2.0]), HORIZON, 0.0, stack.x), 10**9)
     assert found.isfinite().all()
     torch.testing.assert_close(found.sum(0), torch.ones_like(found[0]))
 
@@ -87,12 +87,12 @@ def test_log_hazards_of_one_cause_and_of_all():
 
 
 def test_a_lattice_without_times_has_no_parts():
-    assert list(Lattice(np.array([]), HORIZON, torch.zeros(())).parts(10)) == []
+    assert list(Lattice(np.array([]), HORIZON, 0.0, torch.zeros(())).parts(10)) == []
 
 
 def test_parts_hold_every_point_once():
     times = np.array([0.1, 2.0, 2.5, 7.0])
-    lattice = Lattice(times, HORIZON, torch.zeros(()))
+    lattice = Lattice(times, HORIZON, 0.0, torch.zeros(()))
     for width in (1, 3, 1000, 10**6):
         points, asked = [], []
         for of_grid, of_times in lattice.parts(width):

@@ -48,7 +48,7 @@ class CompetingRisks:
 
     def _hazard_grid(self, last: float) -> FloatArray:
         """Times (G,) between which the causes' shares in the hazard may be taken as constant, up to ``last``."""
-        return log_lattice(self.horizon_, last)
+        return log_lattice(self.horizon_, last, float(self.unique_times_[0]))  # type: ignore[attr-defined]
 
     def _incidence_of(self, prepared: Any) -> Incidence:
         """The incidences of rows as the measures take them."""

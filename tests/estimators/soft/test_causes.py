@@ -13,6 +13,7 @@ from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.soft.parameters import SoftParameters
+from softsurv.trees import incidence
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
 PENALTIES = {"l2": 0.3, "shrinkage": 10.0, "slope_shrinkage": 10.0}
@@ -336,3 +337,17 @@ def test_a_median_may_be_much_earlier_than_every_time():
         survival = tree.predict_survival_function(X.tail(1), median)
     assert 0 < median[0] < 1e-8 * tree.horizon_
     assert survival[0, 0] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_incidences_over_ages_are_those_of_a_fine_grid(monkeypatch):
+    """Rows that enter late at ages of 50 to 65: the grid's steps of fixed ratios are more than half a year there."""
+    rng = np.random.default_rng(0)
+    X, entry = pd.DataFrame({"x": rng.normal(size=300)}), 50 + rng.uniform(0, 9, 300)
+    relapse, death = entry + rng.exponential(6 * np.exp(-0.3 * X["x"])), entry + 7 * rng.weibull(2, 300)
+    time = np.minimum(np.minimum(relapse, death), 65.0)
+    cause = np.select([time == 65.0, relapse < death], [0, 1], 2)
+    tree = SoftSurvivalTree(depth=0, leaf="spline_ph").fit(X, time=time, cause=cause, entry=entry)
+    path = {"start": np.full(3, 50.5), "stop": np.full(3, 65.0), "times": [52.0, 58.0, 65.0], "cause": 1}
+    found = tree.predict_path(X[:3], **path)
+    monkeypatch.setattr(incidence, "POINTS_PER_DECADE", 40 * incidence.POINTS_PER_DECADE)
+    np.testing.assert_allclose(found, tree.predict_path(X[:3], **path), rtol=0, atol=1e-5)
