@@ -90,17 +90,29 @@ def step(
     return np.exp(-total)[..., None] * -np.expm1(-whole) * share
 
 
-def log_time_simpson(end: float) -> tuple[FloatArray, FloatArray]:
-    """Times (2001,) over twelve decades up to ``end``, and the weights that integrate a curve over them.
+def log_time_simpson(end: float, n: int = 2001, decades: int = 12) -> tuple[FloatArray, FloatArray]:
+    """Times (n,) over so many decades up to ``end``, and the weights that integrate a curve over them.
 
     Simpson's rule in log time, in which curves are smooth on every scale. What lies before the first time is left out.
     """
-    n, decades = 2001, 12
     log_grid = np.linspace(np.log(end) - decades * np.log(10), np.log(end), n)
     grid = np.exp(log_grid)
     width = grid * (log_grid[1] - log_grid[0]) / 3 * np.where(np.arange(n) % 2, 4, 2)
     width[[0, -1]] *= 0.5
     return grid, width
+
+
+def simpson_from_both_ends(end: float) -> tuple[FloatArray, FloatArray]:
+    """Times (3001,) up to ``end``, and the weights that integrate a curve over them.
+
+    :func:`log_time_simpson` up to the middle, from there Simpson's rule in the log of the time left: a curve over
+    calendar years falls within one step of log time. What lies before the first time is left out.
+    """
+    grid, width = log_time_simpson(0.5 * end)
+    left, own = log_time_simpson(0.5 * end, 1001, 6)
+    own[0] += left[0]  # what lies after the last time
+    width[-1] += own[-1]
+    return np.append(grid, end - left[-2::-1]), np.append(width, own[-2::-1])
 
 
 def by_time_left(begin: FloatArray, end: float) -> Iterator[tuple[IntArray, FloatArray]]:

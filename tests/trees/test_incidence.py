@@ -14,6 +14,7 @@ from softsurv.trees.incidence import (
     incidences,
     log_lattice,
     log_time_simpson,
+    simpson_from_both_ends,
     step,
 )
 
@@ -110,12 +111,23 @@ def test_the_lattice_of_huge_times_holds_numbers_alone():
     assert np.isfinite(log_lattice(1e300, 1.7e308)).all()
 
 
+@pytest.mark.parametrize("simpson", [log_time_simpson, simpson_from_both_ends])
 @pytest.mark.parametrize("end", [1e-8, 2.0, 4e5])
-def test_simpson_in_log_time_integrates_curves_of_any_scale(end):
-    grid, width = log_time_simpson(end)
+def test_simpson_in_log_time_integrates_curves_of_any_scale(end, simpson):
+    grid, width = simpson(end)
     assert grid[-1] == pytest.approx(end)
     for rate in (0.01 / end, 3.0 / end, 1e4 / end):
         assert width @ np.exp(-rate * grid) == pytest.approx(-np.expm1(-rate * end) / rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("begin", [2000.0, 2014.0])
+def test_simpson_from_both_ends_integrates_a_curve_that_falls_late(begin):
+    """All of it lies within one step of log time."""
+    grid, width = simpson_from_both_ends(2015.0)
+    assert (np.diff(grid) > 0.0).all()
+    since, span = np.maximum(grid - begin, 0.0), 2015.0 - begin
+    expected = begin + span * 0.4 * gamma(0.4) * (1.0 - gammaincc(0.4, 1.0))
+    assert width @ np.exp(-((since / span) ** 2.5)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("shape", [0.6, 1.0, 2.5, 8.0])

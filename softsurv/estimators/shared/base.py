@@ -35,7 +35,7 @@ from softsurv.estimators.shared.training_rows import (
 )
 from softsurv.metrics.evaluate import outcome
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.trees.incidence import log_time_simpson
+from softsurv.trees.incidence import simpson_from_both_ends
 
 ROWS_AT_ONCE, CELLS_AT_ONCE = 8192, 800_000
 """Rows of an integral over time whose curves are held together, and rows x times: so few stay near the processor."""
@@ -233,7 +233,7 @@ class SurvivalTreeBase(
         return self._remaining_mean(prepared, age, end)
 
     def _restricted_mean(self, prepared: Any, end: float) -> FloatArray:
-        grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
+        grid, width = simpson_from_both_ends(end)  # in log time survival is smooth on every scale
         total = np.full(len(prepared), grid[0])  # S = 1 before the first point
         n_parts = min(len(total), ROWS_AT_ONCE) * len(grid) // CELLS_AT_ONCE + 1
         for begin in range(0, len(total), ROWS_AT_ONCE):

@@ -18,7 +18,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared import tables
 from softsurv.estimators.shared.tables import check_room, new_table, row_blocks
 from softsurv.metrics.histories import Incidence, by_code
-from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
+from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, simpson_from_both_ends
 
 EARLIEST, REACH = 1e-30, 1e6
 """Quantiles are sought between so many times the largest training time; beyond the second they are infinite."""
@@ -88,7 +88,7 @@ class CompetingRisks:
 
     def _time_lost(self, prepared: Any, horizon: float) -> FloatArray:
         """Integral of each cumulative incidence from 0 to the horizon, (n, K)."""
-        grid, width = log_time_simpson(horizon)
+        grid, width = simpson_from_both_ends(horizon)
         found = np.empty((len(prepared), len(self.cause_names_)))
         for rows in self._chunks(len(prepared), 2 * len(grid)):
             found[rows] = np.einsum("ntk,t->nk", self._incidences(prepared[rows], grid), width)

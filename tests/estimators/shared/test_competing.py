@@ -182,3 +182,20 @@ def test_a_tree_that_cannot_use_histories_refuses_them():
     rows = survival_data([[1.0], [2.0]], start=[0.0, 1.0], stop=[1.0, 3.0], event=[0, 1], id=[5, 5])
     with pytest.raises(InvalidParameterError, match="takes one row a subject, got data with subjects"):
         CausesStub().fit(rows)
+
+
+class YearsStub(CausesStub):
+    """H_k = share_k ((t - 2000) / x)^2, from the year 2000 on."""
+
+    def _cause_hazards(self, prepared, times):
+        since = np.maximum(times - 2000.0, 0.0)
+        return (since / prepared[:, None])[..., None] ** 2 * np.array([0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("cause", [1, 2, 3])
+def test_the_time_lost_to_a_cause_where_time_is_a_calendar_year(cause):
+    """All of the curve lies within one step of log time."""
+    years = YearsStub().fit([[5.0]] * 4, time=[2004.0, 2007, 2009, 2015], cause=[1, 2, 3, 0])
+    found = years.predict_restricted_time_lost(np.array([[2.0], [7.0]]), cause=cause)
+    whole = [quad(lambda u, x=x: -np.expm1(-((u / x) ** 2)), 0.0, 15.0)[0] for x in (2.0, 7.0)]
+    np.testing.assert_allclose(found, [0.5, 0.3, 0.2][cause - 1] * np.array(whole), rtol=1e-4)

@@ -108,6 +108,9 @@ def test_the_mean_remaining_time_where_time_is_a_calendar_year():
         ahead = np.linspace(0.0, left, 401)
         curve = tree.predict_conditional_survival(X[k : k + 1], now[k], ahead=ahead)[0]
         assert found[k] == pytest.approx(np.trapezoid(curve, ahead), rel=1e-4)
+    years = np.append(np.linspace(1e-6, 1900, 10_000), np.linspace(1900, 2015, 10_000)[1:])
+    whole = np.trapezoid(tree.predict_survival_function(X[:3], years), years)
+    np.testing.assert_allclose(tree.predict_expectation(X[:3]), whole, rtol=0, atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:no training row was observed after")
