@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.checks import confidence, one_kind_of_event, share_with_event
+from softsurv.estimators.shared.checks import confidence, one_kind_of_event
+from softsurv.estimators.shared.intervals import QuantileIntervals
 from softsurv.estimators.shared.tables import check_room
 from softsurv.greenwood import falling_limits
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, quantile
 
 
-class LeafBands:
-    """Mixin of `OptimalSurvivalTree`: `predict_survival_interval`, `predict_quantile_interval`."""
+class LeafBands(QuantileIntervals):
+    """Mixin of `OptimalSurvivalTree`: `predict_survival_interval`, and `predict_quantile_interval` beside."""
 
     def predict_survival_interval(
         self: Any, X: Any, times: ArrayLike | None = None, *, level: float = 0.95
@@ -68,67 +69,26 @@ class LeafBands:
         >>> lower.round(2), upper.round(2)
         (array([[0.76, 0.44]]), array([[0.91, 0.64]]))
         """
-        leaf, curves = self._checked(X, {}), self._limit_curves(level)
+        leaf, curves = self._checked(X, {}), self._limit_curves(confidence(level))
         grid = self._grid(times)
         check_room(len(leaf), len(grid), 2)
         lower, upper = (np.stack([curve(grid) for curve in ends]) for ends in curves)
         survival = survival_from_log_cumulative_hazard(self.curves_.of_leaves(grid))  # (L, T), to the last digit
         return np.minimum(lower, survival)[leaf], np.maximum(upper, survival)[leaf]
 
-    def predict_quantile_interval(
-        self: Any, X: Any, probability: float = 0.5, *, level: float = 0.95
-    ) -> tuple[FloatArray, FloatArray]:
-        """Confidence limits of the time by which the event has happened with the given probability.
-
-        Parameters
-        ----------
-        X : table of n rows
-        probability : float
-            In (0, 1), as `predict_quantile` takes it: 0.1 for B10 life.
-        level : float
-            Confidence, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray (n,)
-            The first times at which the lower and the upper limit of the leaf's curve (`predict_survival_interval`) are
-            at most 1 - probability; ``inf`` where they never are. `predict_quantile` lies between them.
-
-        Raises
-        ------
-        InvalidParameterError
-            As `predict_survival_interval`, and if the probability is not between 0 and 1.
-
-        Notes
-        -----
-        In 1,000 simulated samples limits of 95 % hold the true B10 life, median and time by which three quarters have
-        failed in 95 to 97 %, given the splits (``scripts/tables/coverage.md``).
-
-        References
-        ----------
-        Brookmeyer and Crowley (1982), Biometrics 38.
-
-        Examples
-        --------
-        >>> from softsurv import OptimalSurvivalTree, load_dataset
-        >>> data = load_dataset("veterans")
-        >>> tree = OptimalSurvivalTree(max_depth=1, leaf="km", shrinkage=0).fit(data)
-        >>> tree.predict_quantile(data.X.head(1), 0.1), tree.predict_quantile_interval(data.X.head(1), 0.1)
-        (array([22.]), (array([8.]), array([31.])))
-        """
-        leaf, share, curves = self._checked(X, {}), share_with_event(probability), self._limit_curves(level)
-        lower, upper = (np.array([quantile(curve, share) for curve in ends]) for ends in curves)
+    def _quantile_limits(self: Any, leaf: IntArray, share: float, level: float) -> tuple[FloatArray, FloatArray]:
+        """First times at which the limits of the leaves' curves are at most one less the share, (n,) and (n,)."""
+        lower, upper = (np.array([quantile(curve, share) for curve in ends]) for ends in self._limit_curves(level))
         time = self.curves_.quantile(leaf, 1 - share)
         return np.minimum(lower[leaf], time), np.maximum(upper[leaf], time)
 
     def _limit_curves(self: Any, level: float) -> tuple[list[StepFunction], list[StepFunction]]:
         """Lower and upper limit of the curve of each leaf; refuses trees whose curves have none."""
-        share = confidence(level)
         one_kind_of_event(self.cause_names_)
         self._refuse_curves_that_borrow()
         lower, upper = list[StepFunction](), list[StepFunction]()
         for curve, variance in zip(self.curves_.survival, self.curves_.variances, strict=True):
-            for ends, values in zip((lower, upper), falling_limits(curve.values, variance, share), strict=True):
+            for ends, values in zip((lower, upper), falling_limits(curve.values, variance, level), strict=True):
                 ends.append(StepFunction(curve.times, values, 1.0))
         return lower, upper
 

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.checks import confidence, one_kind_of_event, share_with_event
+from softsurv.estimators.shared.checks import confidence, one_kind_of_event
+from softsurv.estimators.shared.intervals import QuantileIntervals
 from softsurv.estimators.shared.tables import check_room, row_blocks
 
 
-class CurveBands:
-    """Mixin of `SoftSurvivalTree`: `predict_survival_interval`, `predict_quantile_interval`."""
+class CurveBands(QuantileIntervals):
+    """Mixin of `SoftSurvivalTree`: `predict_survival_interval`, and `predict_quantile_interval` beside."""
 
     def predict_survival_interval(
         self: Any, X: Any, times: ArrayLike | None = None, *, level: float = 0.95
@@ -57,52 +58,16 @@ class CurveBands:
                 )
         return limits[0], limits[1]
 
-    def predict_quantile_interval(
-        self: Any, X: Any, probability: float = 0.5, *, level: float = 0.95
-    ) -> tuple[FloatArray, FloatArray]:
-        """Confidence limits of the time by which the event has happened with the given probability.
-
-        Parameters
-        ----------
-        X : table of n rows
-        probability : float
-            In (0, 1), as `predict_quantile` takes it: 0.1 for B10 life.
-        level : float
-            Confidence, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray (n,)
-            In the unit of the training times, around `predict_quantile`; nan where that is ``inf``, and where it is 0.
-
-        Raises
-        ------
-        InvalidParameterError
-            As `predict_survival_interval`, and if the probability is not between 0 and 1.
-
-        Notes
-        -----
-        Delta method on log time, as in the medians of ``summary``; what the limits do not account for is said of
-        `predict_survival_interval`. In 1,000 simulated samples those of a B10 life, of the median and of the time by
-        which three quarters have failed hold the true one in 93 to 96 % (``scripts/tables/coverage.md``).
-
-        Examples
-        --------
-        >>> from softsurv import SoftSurvivalTree, load_dataset
-        >>> data = load_dataset("veterans")
-        >>> tree = SoftSurvivalTree(depth=0, leaf="weibull").fit(data)
-        >>> tree.predict_quantile(data.X.head(1), 0.1).round(), tree.predict_quantile_interval(data.X.head(1), 0.1)
-        (array([26.]), (array([14.32813455]), array([47.58965171])))
-        """
+    def _quantile_limits(self: Any, prepared: Any, share: float, level: float) -> tuple[FloatArray, FloatArray]:
+        """Limits of the times by which so large a share has had the event, (n,) and (n,)."""
         from softsurv.trees.curve_bands import quantile_limits
 
-        prepared, share, covariance = self._checked(X, {}), confidence(level), self._known_covariance()
-        times = self._quantile(prepared, 1 - share_with_event(probability))
+        covariance, times = self._known_covariance(), self._quantile(prepared, 1 - share)
         tree, leaf = self.tree_, self._leaf(prepared)
         limits = np.empty((2, len(leaf)))
         for k in np.unique(leaf):
             rows, number = np.flatnonzero(leaf == k), int(tree.used_leaves[k])
-            limits[:, rows] = quantile_limits(tree, number, covariance[k], prepared.x[rows], times[rows], share)
+            limits[:, rows] = quantile_limits(tree, number, covariance[k], prepared.x[rows], times[rows], level)
         return limits[0], limits[1]
 
     def _known_covariance(self: Any) -> FloatArray:
