@@ -49,25 +49,42 @@ TASK = Task("relative_risk", None, leaf_costs)
 
 
 MOST_REPEATS = 100
-"""Weights of up to so many times the smallest may be numbers of repeated rows, in any unit."""
+"""Weights that are up to so many times a common unit may be numbers of repeated rows."""
+
+LOOKED_AT_FIRST = 64
+"""So many weights tell nearly all units apart."""
 
 
 def one_subject(weight: np.ndarray) -> float:
     """What one subject weighs, from the weights (N,) above 0.
 
     The constants that count subjects are the same for weights w and 10 w, and the same for numbers of repeated rows as
-    for the rows themselves: one subject has the smallest weight. That is asked of whole numbers, and of whole multiples
-    of the smallest weight up to `MOST_REPEATS`. Other weights come from a design, such as inverse probabilities, where
-    one row of little weight would make all others count as many subjects: there it is the total weight over the
-    effective number of subjects (Kish 1965), sum w^2 / sum w.
+    for the rows themselves: one subject has the smallest weight. That is asked of whole numbers, and of weights that
+    are up to `MOST_REPEATS` times a common unit, such as 2, 3 and 5 thousandths. Other weights come from a design, such
+    as inverse probabilities, where one row of little weight would make all others count as many subjects: there it is
+    the total weight over the effective number of subjects (Kish 1965), sum w^2 / sum w.
     """
     some = weight[weight > 0]
     least = float(some.min())
     times = some / least
     counts = bool((some == np.rint(some)).all())
-    if counts or (times.max() <= MOST_REPEATS and np.allclose(times, np.rint(times), rtol=1e-9, atol=0.0)):
+    if counts or _have_a_unit(times):
         return least
     return float(np.sum(some * times) / np.sum(times))
+
+
+def _have_a_unit(times: np.ndarray) -> bool:
+    """Whether multiples of the smallest weight (N,) are whole multiples of a part of it, up to `MOST_REPEATS`."""
+    parts = np.arange(1, int(MOST_REPEATS // times.max()) + 1)
+    for part in parts[_are_whole(np.multiply.outer(parts, times[:LOOKED_AT_FIRST]))]:
+        if _are_whole(part * times):
+            return True
+    return False
+
+
+def _are_whole(values: np.ndarray) -> np.ndarray:
+    """Whether all numbers (..., N) are whole but for rounding, (...)."""
+    return np.asarray((np.abs(values - np.rint(values)) <= 1e-9 * values).all(axis=-1))
 
 
 def baseline_hazard(baseline: np.ndarray, n: float) -> np.ndarray:

@@ -55,6 +55,8 @@ def test_weights_of_a_design_count_as_many_subjects_as_are_effective():
     assert relative_risk.one_subject(7e-9 * drawn) == pytest.approx(7e-9 * relative_risk.one_subject(drawn))
     assert relative_risk.one_subject(0.3 * np.array([1, 5, 40])) == pytest.approx(0.3)
     assert relative_risk.one_subject(np.array([1.0, 5000.0])) == 1.0
+    for unit in (1.0, 0.001, 1e12, 0.25):  # multiples of one unit, though not of the smallest weight
+        assert relative_risk.one_subject(unit * np.array([2, 3, 5, 40])) == pytest.approx(2 * unit)
 
 
 def test_a_weight_that_would_be_lost_is_refused():
