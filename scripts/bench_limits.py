@@ -72,32 +72,23 @@ CHOICES: dict[str, tuple[str, str, str]] = {
     ),
     "capacity": ("OptimalCapacityPolicyTree", "policy", "{'max_depth': 4, 'capacity': {1: 0.3}}"),
     "survival policy": ("OptimalSurvivalPolicyTree", "survival policy", "{'horizon': 1.0, 'max_depth': 5}"),
-    "optimal, every cut": ("OptimalSurvivalTree", "survival", "{'max_depth': 2, 'thresholds': 'all'}"),
-    "accuracy, every cut": ("OptimalClassificationTree", "classes", "{'max_depth': 2, 'thresholds': 'all'}"),
-    "accuracy, every cut, leaves of 50": (
-        "OptimalClassificationTree",
-        "classes",
-        "{'max_depth': 2, 'thresholds': 'all', 'min_samples_leaf': 50}",
-    ),
-    "three classes, every cut": ("OptimalClassificationTree", "three classes", "{'max_depth': 2, 'thresholds': 'all'}"),
-    "F1, every cut": (
-        "OptimalClassificationTree",
-        "classes",
-        "{'max_depth': 2, 'thresholds': 'all', 'objective': 'f1'}",
-    ),
-    "AUC, every cut": (
-        "OptimalClassificationTree",
-        "classes",
-        "{'max_depth': 2, 'thresholds': 'all', 'objective': 'auc'}",
-    ),
-    "regression, every cut": ("OptimalRegressionTree", "numbers", "{'max_depth': 2, 'thresholds': 'all'}"),
-    "fair survival, every cut": (
-        "OptimalFairSurvivalTree",
-        "fair survival",
-        "{'horizon': 1.0, 'tolerance': 0.01, 'max_depth': 2, 'thresholds': 'all'}",
-    ),
 }
 """Estimator, kind of outcome, and arguments of each case."""
+
+EVERY_CUT = {"max_depth": 2, "thresholds": "all"}
+CHOICES |= {
+    name: (kind, outcome, repr(EVERY_CUT | more))
+    for name, kind, outcome, more in (
+        ("optimal, every cut", "OptimalSurvivalTree", "survival", {}),
+        ("accuracy, every cut", "OptimalClassificationTree", "classes", {}),
+        ("accuracy, every cut, leaves of 50", "OptimalClassificationTree", "classes", {"min_samples_leaf": 50}),
+        ("three classes, every cut", "OptimalClassificationTree", "three classes", {}),
+        ("F1, every cut", "OptimalClassificationTree", "classes", {"objective": "f1"}),
+        ("AUC, every cut", "OptimalClassificationTree", "classes", {"objective": "auc"}),
+        ("regression, every cut", "OptimalRegressionTree", "numbers", {}),
+        ("fair survival, every cut", "OptimalFairSurvivalTree", "fair survival", {"horizon": 1.0, "tolerance": 0.01}),
+    )
+}
 
 
 FULL: dict[str, tuple[str, str, str]] = {
