@@ -4,8 +4,9 @@ A score U_i = F(min(T_i, c) | x_i) says how early row i failed by the model. If 
 least c are exchangeable with a new row, the k-th smallest score of n such rows, k = floor(alpha (n + 1)), is exceeded
 or met by the new row's score with probability at least 1 - alpha, whatever the model (Candes, Lei and Ren 2023).
 Whether an event before c would have been followed until c is not known where times are right censored: Sesia and
-Svetnik (2024, arXiv 2412.09729) draw its censoring time. Here the row counts with the probability G(c) / G(T_i) of
-that draw instead, so that the cut-off has no chance in it.
+Svetnik (2024, arXiv 2412.09729) draw its censoring time. Here the row counts with the probability G(c-) / G(T_i-) of
+that draw instead, so that the cut-off has no chance in it. G(t-) is the chance of a censoring time of t or later: of a
+study that ends at c for all, everybody is followed until c.
 """
 
 from __future__ import annotations
@@ -29,11 +30,10 @@ def followed_weight(time: FloatArray, event: BoolArray, cutoff: float) -> FloatA
     Returns
     -------
     ndarray (N,)
-        1 for rows seen at c, G(c) / G(T) for events before it, 0 for rows censored before it.
+        1 for rows seen at c, G(c-) / G(T-) for events before it, 0 for rows censored before it.
     """
     censoring = censoring_survival(time, event)
-    at_event = censoring(time)
-    share = np.divide(float(censoring(cutoff)), at_event, out=np.zeros(len(time)), where=at_event > 0)
+    share = censoring.left_limit(cutoff) / censoring.left_limit(time)  # G(T-) > 0: the row itself was followed to T
     return np.where(time >= cutoff, 1.0, np.where(event, np.minimum(share, 1.0), 0.0))
 
 

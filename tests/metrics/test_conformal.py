@@ -49,3 +49,12 @@ def test_rows_count_with_the_probability_of_being_followed():
     # the weighted rows that die before the cut-off are as many as those with a censoring time after it
     assert_allclose(weight[early & (died <= censored)].sum(), (early & (censored >= 1.5)).sum(), rtol=0.03)
     assert_allclose(weight.sum(), (censored >= 1.5).sum(), rtol=0.03)
+
+
+def test_events_before_the_common_end_of_a_study_count_as_followed_to_it():
+    """By hand: of six and of four at risk after the events at 2 and 4 one each is censored, so G(5-) = 5/6 * 3/4."""
+    time = np.array([1.0, 2.0, 2.0, 4.0, 4.0, 5.0, 5.0, 5.0])
+    event = np.array([True, True, False, True, False, True, False, False])
+    expected = [0.625, 0.625, 0.0, 0.75, 0.0, 1.0, 1.0, 1.0]
+    assert_allclose(followed_weight(time, event, 5.0), expected, rtol=1e-12)
+    assert_allclose(followed_weight(time, event, 4.0), [5 / 6, 5 / 6, 0.0, *[1.0] * 5], rtol=1e-12)

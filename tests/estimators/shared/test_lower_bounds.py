@@ -97,6 +97,19 @@ def test_rows_that_nobody_follows_to_the_end_have_bounds_that_hold():
     assert 0.8 < np.mean(held) < 0.95
 
 
+def test_bounds_hold_where_a_study_ends_at_one_time_for_all():
+    """The cut-off is the end of the study: those who fail before it count as those who are free of the event then."""
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        time, censored = rng.exponential(370.0, 3600), np.minimum(rng.uniform(0.0, 240.0, 3600), 60.0)
+        X, (event, last) = pd.DataFrame({"x": rng.integers(0, 2, 3600).astype(float)}), seen(time, censored)
+        tree = OptimalSurvivalTree(max_depth=0).fit(X[:600], (event[:600], last[:600]))
+        tree.calibrate(X[600:1200], (event[600:1200], last[600:1200]), coverage=LEAF_COVERAGE)
+        held.append((time[1200:] >= tree.predict_lower_bound(X[1200:])).mean())
+    assert_allclose(np.mean(held), LEAF_COVERAGE, atol=0.01)
+
+
 def test_cross_conformal_uses_the_training_rows():
     X, *times = simulate(250, np.random.default_rng(7))
     tree = OptimalSurvivalTree(max_depth=1).fit(X, seen(*times))
