@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.nonparametric import at_risk_table
 from softsurv.stopping import StopSignal
 
 MOST_STEPS = 50
@@ -149,3 +150,27 @@ def _newton_step(hessian: FloatArray, gradient: FloatArray, ridge: float) -> Flo
         except np.linalg.LinAlgError:  # not positive definite to rounding
             pass
     return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=None)[0], dtype=np.float64)
+
+
+def efron_steps(
+    time: FloatArray,  # (N,)
+    event: BoolArray,  # (N,)
+    risk: FloatArray,  # (N,) exp(x' coefficients)
+    weight: FloatArray | None = None,  # (N,)
+    entry: FloatArray | None = None,  # (N,)
+) -> FloatArray:
+    """Efron's rise of the baseline hazard at each distinct time, (T,).
+
+    With d events of total weight W and risk D among a risk S at a time: W / d times the sum of 1 / (S - l D / d) over
+    l = 0 to d - 1.
+    """
+    weighted = risk if weight is None else risk * weight
+    table = at_risk_table(time, event, weighted, entry)
+    counts = at_risk_table(time, event).events
+    weights = counts if weight is None else at_risk_table(time, event, weight).events
+    steps = np.zeros(table.times.size)
+    for t in np.flatnonzero(counts > 0):
+        d = int(counts[t])
+        left = table.at_risk[t] - np.arange(d) / d * table.events[t]
+        steps[t] = weights[t] / d * (1.0 / left).sum()
+    return steps

@@ -1,11 +1,11 @@
-"""Cox regression against scikit-survival, and under a clock."""
+"""Cox regression against scikit-survival and R, and under a clock."""
 
 import numpy as np
 import pytest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
-from softsurv.cox import _newton_step, fit_cox
+from softsurv.cox import _newton_step, efron_steps, fit_cox
 from softsurv.stopping import StopSignal
 
 
@@ -29,6 +29,19 @@ def test_it_is_the_fit_of_scikit_survival(rows, ridge, tied):
     inside = ours.times >= peer.unique_times_[0]
     np.testing.assert_allclose(ours.hazard[inside], peer.cum_baseline_hazard_(ours.times[inside]), rtol=1e-7)
     np.testing.assert_allclose(ours.log_risk(X), peer.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def test_the_baseline_of_tied_weighted_late_rows_is_that_of_r():
+    """survival 3.5 of R, columns as below and en for entry:
+
+    f <- coxph(Surv(en, t, e) ~ x, weights=w, init=0.5, control=coxph.control(iter.max=0), ties="efron")
+    basehaz(f, centered=FALSE)
+    """
+    time, event = np.array([1.0, 1, 2, 2, 2, 3, 4, 4]), np.array([1, 1, 0, 1, 1, 1, 1, 0], dtype=bool)
+    risk, weight = np.exp(0.5 * np.array([0, 1, 1, 0, 1, 0, 1, 0])), np.array([1, 2, 0.5, 1, 1, 3, 2, 1])
+    steps = efron_steps(time, event, risk, weight, np.array([0.0, 0, 0, 1, 1, 0, 2, 0]))
+    expected = [0.379554089972570, 0.676003132657412, 1.087106061249207, 1.552499136487004]
+    np.testing.assert_allclose(np.cumsum(steps), expected, rtol=1e-12)
 
 
 def test_the_baseline_is_level_between_events(rows):

@@ -39,6 +39,7 @@ ROWS = [
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
+    ("cox", "nonparametric"),  # who is at risk when the baseline hazard rises
     ("nonparametric", "greenwood"),  # the variance of Kaplan-Meier
     ("stopping", "results"),  # why to stop is a Status
     ("stopping", "in_thread"),  # work whose limits are looked after

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.cox import efron_steps
 from softsurv.data.frames import as_frame
 from softsurv.data.histories import cause_code
 from softsurv.data.preprocess import Preprocessor
@@ -29,7 +30,7 @@ from softsurv.estimators.shared.checks import grid_of
 from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
 from softsurv.metrics.histories import Incidence, by_code
-from softsurv.nonparametric import StepFunction, at_risk_table, ratio
+from softsurv.nonparametric import StepFunction, ratio
 from softsurv.trees.incidence import accumulated
 
 INDEPENDENT = 1e-8
@@ -166,7 +167,7 @@ class CauseSpecificCox(Baseline):
                 )
             coefficients.append(_coefficients(x, kept, known["time"], event, known["weight"], known["entry"], name))
             risk = np.exp(x @ coefficients[-1])
-            steps = _baseline_steps(known["time"], event, risk, known["weight"], known["entry"])
+            steps = efron_steps(known["time"], event, risk, known["weight"], known["entry"])
             rises.append(steps[np.searchsorted(np.unique(known["time"]), self.times_)])
         self.coefficients_ = np.array(coefficients)
         self.rises_ = np.array(rises).T  # (T, K)
@@ -257,23 +258,3 @@ def _efron(
         frame, how["weights_col"] = frame.assign(weight=weight), "weight"
     fitted = CoxPHFitter().fit(frame, "time", "event", **how)
     return np.asarray(fitted.params_[names], dtype=float)
-
-
-def _baseline_steps(
-    time: FloatArray, event: Any, risk: FloatArray, weight: FloatArray | None, entry: FloatArray | None
-) -> FloatArray:
-    """Efron's rise of the baseline hazard at each distinct time, (T,).
-
-    With d events of total weight W and risk D among a risk S at a time: W / d times the sum of 1 / (S - l D / d) over
-    l = 0 to d - 1.
-    """
-    weighted = risk if weight is None else risk * weight
-    table = at_risk_table(time, event, weighted, entry)
-    counts = at_risk_table(time, event).events
-    weights = counts if weight is None else at_risk_table(time, event, weight).events
-    steps = np.zeros(table.times.size)
-    for t in np.flatnonzero(counts > 0):
-        d = int(counts[t])
-        left = table.at_risk[t] - np.arange(d) / d * table.events[t]
-        steps[t] = weights[t] / d * (1.0 / left).sum()
-    return steps

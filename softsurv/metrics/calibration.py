@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.cox import efron_steps
 from softsurv.errors import (
     InvalidParameterError,
     InvalidSurvivalDataError,
@@ -227,9 +228,9 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
 
     Notes
     -----
-    A Cox model on a restricted cubic spline, with four knots, of log(-log S(horizon)). With up to
-    ten different predictions, as from a tree with one curve per leaf, the Kaplan-Meier estimate of
-    each group instead, NaN where a group was not followed that long.
+    A Cox model on a restricted cubic spline, with four knots, of log(-log S(horizon)); ties are Efron's, in the
+    coefficients and in the baseline hazard. With up to ten different predictions, as from a tree with one curve per
+    leaf, the Kaplan-Meier estimate of each group instead, NaN where a group was not followed that long.
 
     References
     ----------
@@ -256,8 +257,9 @@ def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: Arra
             f"the smoother has no finite coefficients for {int(event_.sum())} events ({error}): there are few, or the "
             "predictions tell their order without error; compare groups, by calibration_curve"
         ) from None
-    baseline = float(model.cum_baseline_hazard_(horizon))
-    return np.asarray(np.exp(-baseline * np.exp(model.predict(basis))))
+    risk = np.exp(model.predict(basis))
+    baseline = efron_steps(time_, event_, risk)[np.unique(time_) <= horizon].sum()
+    return np.asarray(np.exp(-baseline * risk))
 
 
 def calibration_errors(time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float) -> CalibrationErrors:

@@ -117,6 +117,22 @@ def test_smoothed_survival_finds_a_known_distortion():
     assert errors.median == pytest.approx(np.median(expected), abs=0.02)
 
 
+def test_smoothed_survival_of_tied_times_is_that_of_r():
+    """survival 3.5 and Hmisc of R, in which i <- 1:40 and the columns are as below:
+
+    cll <- log(-log(S)); B <- rcspline.eval(cll, knots=quantile(cll, c(0.05, 0.35, 0.65, 0.95)), inclx=TRUE)
+    fit <- coxph(Surv(time, event) ~ B, ties="efron"); H <- basehaz(fit, centered=FALSE)
+    o <- exp(-H$hazard[H$time == 3] * exp(as.vector(B %*% coef(fit)))); o[c(1, 10, 20, 40)]
+    e <- abs(o - S); c(mean(e), median(e), quantile(e, 0.9), max(e))
+    """
+    i = np.arange(1, 41)
+    time, event, survival = 1.0 + (7 * i) % 6, (3 * i) % 4 != 0, 0.15 + 0.7 * ((11 * i) % 40) / 40
+    smooth = smoothed_observed_survival(time, event, survival, 3.0)[[0, 9, 19, 39]]
+    np.testing.assert_allclose(smooth, [0.613232517787, 0.628239641530, 0.606835303390, 0.750034912020], rtol=1e-9)
+    errors = calibration_errors(time, event, survival, 3.0)
+    np.testing.assert_allclose(errors, [0.219030047241, 0.177766977312, 0.477091699841, 0.600034912020], rtol=1e-9)
+
+
 def test_few_predictions_use_kaplan_meier_per_group():
     time, event, rate = exponential_fold(6, n=300)
     survival = np.where(rate > 1.0, 0.3, 0.8)
