@@ -291,7 +291,7 @@ def held_out_losses(curves: Sequence[LeafCurves], leaf: IntArray, test: Rows, sc
 
 
 def _discordant(curves: LeafCurves, leaf: IntArray, test: Rows) -> float:
-    return 1.0 - harrell_c(test.time, test.event, curves.of_rows(leaf), entry=test.entry)
+    return 1.0 - harrell_c(test.time, test.event, curves.of_rows(leaf), entry=test.entry, weight=test.weight)
 
 
 def contradicts(died: FloatArray, at_risk: FloatArray, n_events: int, baseline: StepFunction) -> bool:

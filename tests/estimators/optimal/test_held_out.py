@@ -9,10 +9,12 @@ from softsurv import OptimalSurvivalTree
 from softsurv.data.binarize import Binarizer
 from softsurv.data.readers import survival_data
 from softsurv.estimators.optimal.held_out import HeldOutRows
+from softsurv.estimators.optimal.leaves import leaf_curves
 from softsurv.estimators.optimal.rows import Rows, went_through
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.shrinkage import with_risk
 from softsurv.exact.memory import Room
+from softsurv.metrics.concordance import harrell_c
 
 STRENGTHS = (0.0, 3.0, 40.0)
 
@@ -45,6 +47,17 @@ def test_the_likelihood_is_that_of_the_rows_one_by_one(make_rows, causes):
                 risk, met = theta[held_out.rows.leaf_of(size.tree), k], went_through(baseline, one)
                 total += risk * met - one.event * np.log(risk)
             assert loss == pytest.approx(np.average(total, weights=held_out.rows.weight), rel=1e-12)
+
+
+def test_a_weight_counts_in_the_concordance_as_so_many_rows(make_rows):
+    search, held_out = searched(make_rows)
+    rows, tree = held_out.rows, search.path(2, 4, np.inf)[0][-1].tree
+    again = np.repeat(np.arange(rows.n), rows.weight.astype(int))
+    leaf, entry = rows.leaf_of(tree)[again], rows.entry[again]
+    shrunk = with_risk(search.rows, tree, search.leaf_sums(tree), 3.0)
+    curves = leaf_curves(search.rows, shrunk, search.leaf, 3.0).of_rows(leaf)
+    expected = 1.0 - harrell_c(rows.time[again], rows.event[again], curves, entry=entry)
+    assert held_out.losses(tree, [3.0], "concordance") == [pytest.approx(expected, rel=1e-12)]
 
 
 def test_sums_of_leaves_that_are_known_change_nothing(make_rows):
