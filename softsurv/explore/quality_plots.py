@@ -120,7 +120,7 @@ def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: 
     """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
 
     ``tree``, ``data`` and ``ax`` are those of :func:`plot_calibration`, ``n_bins`` the bars. A small p-value in the
-    title, that of `softsurv.metrics.d_calibration`, says that predictions are off.
+    title, that of `softsurv.metrics.d_calibration`, says that predictions are off, or that many rows share a time.
 
     Examples
     --------

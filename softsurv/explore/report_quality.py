@@ -93,7 +93,8 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
     verdict = (
         "no sign of miscalibration over time at the 5 % level"
         if test.p_value >= 0.05
-        else "the predicted probabilities deviate from what happened by more than chance explains"
+        else "the predicted probabilities deviate from what happened by more than chance explains, or many rows share "
+        "a time, as in whole months, while the test takes times to be exact"
     )
     rows = pd.DataFrame(
         {

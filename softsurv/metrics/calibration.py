@@ -187,7 +187,8 @@ def d_calibration(
     Notes
     -----
     An event counts in the bin of its probability; a subject censored at S spreads evenly over [0, S],
-    where its event will fall. The spreading makes the test conservative under censoring.
+    where its event will fall. The spreading makes the test conservative under censoring. Times are taken to be exact:
+    where many subjects share one, as in whole months, true probabilities are not uniform and the p-value is too small.
 
     References
     ----------

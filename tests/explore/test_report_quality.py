@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from softsurv import survival_data
 from softsurv.explore.curves import table_of
 from softsurv.explore.quality import default_horizons
 from softsurv.explore.report_quality import UNMEASURED, calibration_section, quality_section
@@ -53,6 +54,13 @@ def test_calibration_compares_with_kaplan_meier_of_all_rows(gbsg2):
         mean = gbsg2.tree.predict_survival_function(gbsg2.test.X, [horizon]).mean()
         assert predicted == pytest.approx(mean, abs=1e-3)
     assert re.search(r"D-calibration: χ² = \S+, p (=|&lt;) \S+: ", section)
+
+
+def test_a_small_p_value_is_not_laid_on_the_curves_alone(gbsg2):
+    """D-calibration rejects true curves, too, where rows share times."""
+    test = gbsg2.test
+    years = survival_data(test.X, time=np.ceil(test.time.numpy() / 730) * 730, event=test.event.numpy())
+    assert "or many rows share a time" in calibration_section(gbsg2.tree, years, None)
 
 
 def test_calibration_predicts_once_at_the_horizons(gbsg2):

@@ -104,6 +104,14 @@ def test_d_calibration_accepts_the_truth_and_rejects_a_wrong_model():
     assert d_calibration(time, event, np.exp(-1.5 * rate * time)).p_value < 1e-6
 
 
+def test_d_calibration_of_times_in_whole_units_rejects_the_truth_as_its_docstring_says():
+    for seed in range(5):
+        time, event, _ = exponential_fold(seed)
+        whole = np.ceil(2 * time) / 2
+        assert d_calibration(whole, event, kaplan_meier(whole, event)(whole)).p_value < 1e-6
+        assert d_calibration(time, event, kaplan_meier(time, event)(time)).p_value > 0.1
+
+
 def test_smoothed_survival_finds_a_known_distortion():
     time, event, rate = exponential_fold(5, n=20_000)
     truth = np.exp(-rate * 0.7)
