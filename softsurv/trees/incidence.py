@@ -19,7 +19,10 @@ Hazards = Callable[[FloatArray], FloatArray]
 
 POINTS_PER_DECADE, DECADES_BELOW = 200, 6
 """Grid of a smooth hazard: steps of 1.2 % in time, from a millionth of the horizon on. The error in F is below 1e-5.
-Where events fill less than a decade below the horizon, these have as many equal steps beside."""
+Where events fill less than a decade below the horizon, there are times about them beside."""
+
+STEPS_OF_EVENTS = 400
+"""Equal steps over the times of events that lie far from 0, and steps beside them while the distance grows tenfold."""
 
 LARGEST_HAZARD = 1e300
 """Stands for an infinite hazard, so that differences and shares stay numbers; exp(-1e300) is 0."""
@@ -36,8 +39,8 @@ def log_lattice(horizon: float, last: float, first: float = 0.0) -> FloatArray:
     """Times (G,) at fixed ratios about ``horizon``, up to the first at or above ``last``.
 
     Where ``first``, the time of the first event in training, lies far from 0 beside the horizon, such as an age or a
-    calendar year of rows that enter late, times in equal steps from there to the horizon are among them: at fixed
-    ratios all of a curve may lie within a step.
+    calendar year of rows that enter late, times in equal steps from there to the horizon are among them, and others
+    around these, as the curve of a row may rise before or after: at fixed ratios all of it may lie within a step.
 
     The points do not depend on the times that are asked for, so that a prediction does not depend on its neighbours.
     """
@@ -48,8 +51,21 @@ def log_lattice(horizon: float, last: float, first: float = 0.0) -> FloatArray:
     grid = grid[np.isfinite(grid)]
     if 10.0 * first <= horizon:
         return grid
-    even = np.linspace(first, horizon, POINTS_PER_DECADE + 1)
-    return np.union1d(grid, even[even <= grid[-1]])
+    near = _about_events(first, horizon)
+    return np.union1d(grid, near[near <= grid[-1]])
+
+
+def _about_events(first: float, horizon: float) -> FloatArray:
+    """Times (G,) in equal steps from the first event to the horizon, on both sides in steps that grow with distance.
+
+    They begin at a third of the horizon, before which steps of a fixed ratio are shorter, and end at twice the horizon.
+    """
+    span = max(horizon - first, 10.0**-DECADES_BELOW * horizon)
+    steps = np.arange(1, int(np.ceil(STEPS_OF_EVENTS * np.log10(1.0 + horizon / span))))
+    away = span * np.expm1(steps * np.log(10.0) / STEPS_OF_EVENTS)
+    even = np.linspace(first, horizon, STEPS_OF_EVENTS + 1)
+    below, above = first - away, horizon + away
+    return np.concatenate([below[below > horizon / 3][::-1], even, above])
 
 
 def incidences(hazards: Hazards, grid: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:

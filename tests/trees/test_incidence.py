@@ -107,6 +107,28 @@ def test_events_far_from_time_0_have_equal_steps_of_their_own():
     np.testing.assert_array_equal(log_lattice(7.0, 7.0, first=0.7), log_lattice(7.0, 7.0))  # a decade has its steps
 
 
+@pytest.mark.parametrize(("steep", "middle"), [(40, 0.97), (150, 0.98), (150, 1.01), (600, 0.99), (600, 1.0)])
+def test_a_row_whose_curve_rises_beside_the_times_of_events_has_its_steps_too(steep, middle):
+    """Two log-logistic hazards, which rise over years beside those of 2000 to 2015 in which events were seen."""
+
+    def hazards(times):
+        with np.errstate(divide="ignore"):
+            z = np.log(times / (2015.0 * middle))
+        return np.stack([np.logaddexp(0.0, steep * z), np.logaddexp(0.0, 0.4 * steep * z - 1.0)], -1)[None]
+
+    grid, times = log_lattice(2015.0, 2200.0, first=2000.0), np.linspace(1900.0, 2200.0, 13)
+    _, expected = incidences(hazards, np.linspace(1000.0, 2200.0, 600_001), times)
+    np.testing.assert_allclose(incidences(hazards, grid, times)[1], expected, rtol=0, atol=1e-5)
+    assert (np.diff(grid) > 0).all()
+
+
+@pytest.mark.parametrize("horizon", [1e-6, 7.0, 2e9])
+def test_a_single_time_of_events_has_a_lattice_too(horizon):
+    grid = log_lattice(horizon, horizon, first=horizon)
+    assert (np.diff(grid) > 0).all()
+    assert grid[-1] == pytest.approx(horizon)
+
+
 def test_the_lattice_of_huge_times_holds_numbers_alone():
     assert np.isfinite(log_lattice(1e300, 1.7e308)).all()
 
