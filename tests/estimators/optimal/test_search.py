@@ -54,6 +54,17 @@ def test_a_path_holds_the_best_tree_of_every_size(searches, kind):
         assert size.objective == pytest.approx(alone.report.objective)
 
 
+@pytest.mark.parametrize(("kind", "cost"), [(KINDS[0], 8.0), (KINDS[1], 0.004), (KINDS[1], 1.0)])
+def test_a_path_counts_the_cost_of_leaves_and_ends_with_the_best_tree(rows, kind, cost):
+    search = search_of(rows, *kind, complexity=cost)
+    sizes, _ = search.path(2, 4, np.inf)
+    best = search.best(2, 4, np.inf, None)
+    assert [size.max_leaves for size in sizes] == list(range(1, best.tree.n_leaves + 1))
+    for size in sizes:
+        alone = search.best(2, size.max_leaves, np.inf, None)
+        assert size.objective == pytest.approx(alone.report.objective)
+
+
 def test_no_time_gives_no_path(rows):
     search = search_of(rows, "relative_risk", "nelson_aalen")
     sizes, status = search.path(3, 8, 0.0)
