@@ -204,8 +204,10 @@ class IbsSearch(TreeSearch):
 
     def _report(self, report: FitReport, tree: HardTree) -> FitReport:
         """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
-        objective = self._objective(tree) if self.leaf == "ipcw" else report.objective
-        if objective <= report.objective * (1 + RELATIVE_TOLERANCE):
+        if self.leaf != "ipcw":
+            return report
+        objective, root = self._objective(tree), self.loss(np.arange(self.rows.n))
+        if objective <= report.objective + RELATIVE_TOLERANCE * (root or 1.0):
             return report
         return replace(
             report,
