@@ -205,3 +205,12 @@ def test_routed_missing_values_make_no_tree_twice(thresholds):
     near = tree.rashomon_set(0.3)
     trees = [divisions(one.estimator, X) for one in near]
     assert len(set(trees)) == len(trees) == near.n_trees > 10
+
+
+def test_the_set_is_of_the_objective_that_was_fitted(rows):
+    X, y = rows
+    tree = OptimalClassificationTree("gini", max_depth=1).fit(X, y["time"] > 5)
+    with pytest.raises(InvalidParameterError, match="got 'gini'"):
+        tree.set_params(objective="accuracy").rashomon_set()
+    tree = OptimalClassificationTree("accuracy", max_depth=1).fit(X, y["time"] > 5)
+    assert tree.set_params(objective="gini").rashomon_set().objective == pytest.approx(tree.objective_)
