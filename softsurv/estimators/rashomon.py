@@ -132,7 +132,7 @@ class RashomonSet:
     ) -> None:
         self._source, self._time_limit = source, time_limit
         stop = StopSignal(time_limit)
-        self._near = NearOptimal(source.problem, source.depth, source.leaves, memory_limit)
+        self._near = NearOptimal(source.problem, source.depth, source.leaves, memory_limit, columns=source.columns)
         best = self._near.solve(stop).report
         self.objective = best.objective / source.scale
         self.threshold = self.objective + (epsilon if absolute else epsilon * abs(self.objective))

@@ -6,6 +6,7 @@ import pickle
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -182,3 +183,34 @@ def test_an_undecided_column_is_told(survival, monkeypatch):
     with pytest.warns(ConvergenceWarning, match="raise time_limit"):
         assert near.needed_features == ()
     assert str(near).endswith("Asked by every tree: none known")
+
+
+def divisions(tree, X):
+    """Every split of a fitted tree: raw column, and the rows of both sides, whatever their names."""
+    passed, splits = tree.decision_path(X).toarray().astype(bool), tree.tree_
+    return frozenset(
+        (splits.sources[splits.feature[node]].name, frozenset(passed[:, k].tobytes() for k in sides))
+        for node in np.flatnonzero(splits.feature >= 0)
+        for sides in [(splits.left[node], splits.right[node])]
+    )
+
+
+@pytest.mark.parametrize("thresholds", [2, "all"])
+def test_routed_missing_values_make_no_tree_twice(thresholds):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(0, 4, 40) * 1.0, "grade": rng.choice(["I", "II", "III"], 40)})
+    X = X.mask(rng.random(X.shape) < 0.2)
+    y = rng.integers(0, 3, 40)
+    tree = OptimalClassificationTree(max_depth=2, missing="route", thresholds=thresholds).fit(X, y)
+    near = tree.rashomon_set(0.3)
+    trees = [divisions(one.estimator, X) for one in near]
+    assert len(set(trees)) == len(trees) == near.n_trees > 10
+
+
+def test_the_set_is_of_the_objective_that_was_fitted(rows):
+    X, y = rows
+    tree = OptimalClassificationTree("gini", max_depth=1).fit(X, y["time"] > 5)
+    with pytest.raises(InvalidParameterError, match="got 'gini'"):
+        tree.set_params(objective="accuracy").rashomon_set()
+    tree = OptimalClassificationTree("accuracy", max_depth=1).fit(X, y["time"] > 5)
+    assert tree.set_params(objective="gini").rashomon_set().objective == pytest.approx(tree.objective_)

@@ -14,7 +14,7 @@ from softsurv.estimators.optimal.rows import Rows, branches_of_plan
 from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.exact_tree import PROVEN, SizedTree
-from softsurv.exact.brier.nodes import TreePlan
+from softsurv.exact.brier.nodes import TreePlan, leaf_count
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
 from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
@@ -204,8 +204,10 @@ class IbsSearch(TreeSearch):
 
     def _report(self, report: FitReport, tree: HardTree) -> FitReport:
         """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
-        objective = self._objective(tree) if self.leaf == "ipcw" else report.objective
-        if objective <= report.objective * (1 + RELATIVE_TOLERANCE):
+        if self.leaf != "ipcw":
+            return report
+        objective, root = self._objective(tree), self.loss(np.arange(self.rows.n))
+        if objective <= report.objective + RELATIVE_TOLERANCE * (root or 1.0):
             return report
         return replace(
             report,
@@ -241,10 +243,15 @@ class IbsSearch(TreeSearch):
         )  # fmt: skip
 
     def _sizes(self, solution: IbsSolution) -> list[SizedTree]:
-        trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
+        """Best trees with at most 1, 2, ... leaves, cost of the leaves included, up to the largest that is better."""
+        best: list[tuple[float, TreePlan | None]] = []
+        for loss, plan in solution.path:
+            value = loss + self.complexity * leaf_count(plan)
+            best.append((value, plan) if not best or value < best[-1][0] else best[-1])
+        sizes = [(value, self.tree_of(plan)) for value, plan in best[: leaf_count(best[-1][1])]] if best else []
         if self.leaf == "ipcw":
-            return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
-        return [SizedTree(k + 1, loss + self.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)]
+            return [SizedTree(k, self._objective(tree), tree) for k, (_, tree) in enumerate(sizes, start=1)]
+        return [SizedTree(k, value, tree) for k, (value, tree) in enumerate(sizes, start=1)]
 
     def loss(self, rows: IntArray) -> float:
         return self.score.loss(rows, self.curve(rows))

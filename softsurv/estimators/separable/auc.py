@@ -7,11 +7,11 @@ from softsurv.estimators.separable.class_objectives import ClassOptions, registe
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import error_search
-from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.separable.solve import SizedCodeTree, Solved
 from softsurv.estimators.shared.checks import number
 from softsurv.estimators.shared.inputs import BinnedRows
-from softsurv.exact.whole_trees.auc import AucSearch
-from softsurv.results import FitReport
+from softsurv.exact.whole_trees.auc import AucResult, AucSearch
+from softsurv.results import FitReport, Status
 
 
 def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: float) -> Solved:
@@ -19,12 +19,29 @@ def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: f
     if classes.k != 2:
         raise InvalidParameterError(f"AUC is for two classes, got {classes.k}; take 'accuracy'")
     search = error_search(rows, classes.label, limits)
+
+    def best(leaves: int) -> AucResult:
+        return AucSearch(search, share, limits.complexity, leaves, search.room / 2).solve(stop)
+
     with limits.stop as stop:
-        result = AucSearch(search, share, limits.complexity, limits.leaves, search.room / 2).solve(stop)
+        result = best(limits.most_leaves)
+        largest, path = sized(result.tree.tree.n_leaves, result), list[SizedCodeTree]()
+        if limits.path and result.status == Status.OPTIMAL:
+            for most in range(1, largest.max_leaves):
+                smaller = best(most)
+                if smaller.status != Status.OPTIMAL:
+                    break
+                path.append(sized(most, smaller))
+            path.append(largest)
     report = FitReport(
         result.status, result.loss, result.bound, stop.seconds, (result.loss,), {"expanded": result.expanded}
     )
-    return Solved(result.tree.tree, result.tree.label, report)
+    return Solved(largest.tree, largest.label, report, tuple(path))
+
+
+def sized(most: int, result: AucResult) -> SizedCodeTree:
+    """The tree of a search with at most so many leaves."""
+    return SizedCodeTree(most, result.loss, result.tree.tree, result.tree.label)
 
 
 @register("auc", reads_class_weight=False)

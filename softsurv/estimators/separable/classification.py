@@ -156,11 +156,12 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         return self
 
     def _near_source(self) -> NearSource:
-        refuse_objective(self.objective, ERRORS)
         kept = getattr(self, "_kept", Kept())
         if not kept:
+            refuse_objective(self.objective, ERRORS)
             raise rows_are_gone()
         training, objective = kept
+        refuse_objective(objective.name, ERRORS)  # of the fit: `set_params` may have changed the argument since
         problem, scale = error_problem(objective, training.rows, training.limits)
 
         def fitted(code_tree: CodeTree, report: FitReport) -> OptimalClassificationTree:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
@@ -73,7 +76,16 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
     bound = chosen.objective if status == Status.OPTIMAL else bound
     details = {"corners": [one.v.tolist() for one in best.corners]}
     report = FitReport(status, chosen.objective, bound, stop.seconds, (chosen.objective,), details)
-    return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())
+    return Solved(chosen.tree, chosen.label, report, path_to(chosen, sizes) if limits.path else ())
+
+
+def path_to(largest: SizedCodeTree, sizes: Sequence[SizedCodeTree]) -> tuple[SizedCodeTree, ...]:
+    """The best of the trees with at most 1, 2, ... leaves, cost of the leaves included, up to the largest."""
+    path = []
+    for most in range(1, largest.max_leaves):
+        small = [size for size in sizes if size.max_leaves <= most]
+        path.append(replace(min(small, key=lambda size: size.objective), max_leaves=most))
+    return (*path, largest)
 
 
 def _register(name: str) -> None:

@@ -1,13 +1,16 @@
 """The splits that divide the rows of a node, and what both sides of them cost.
 
 Splits of one feature that divide the rows of a node alike are one: two cuts with no row between them, or both levels
-of two. Splits of two features stay two even where they divide these rows alike: they may divide other rows otherwise.
+of two. So are those of several features of one raw column (`alike.py`). Splits of two raw columns stay two even where
+they divide these rows alike: they may divide other rows otherwise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.exact.equal_rows import merge_equal_rows
 from softsurv.exact.problem import distinct_features
+from softsurv.exact.rashomon.alike import RawColumn, raw_columns
 from softsurv.exact.rashomon.costs import IMPOSSIBLE
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search
@@ -45,6 +49,8 @@ class Divisions:
         Cost of one unit, on the scale of the search.
     with_idle : bool
         Whether splits between two leaves are kept even where they lower no cost.
+    raw : tuple of RawColumn
+        Raw columns of several features.
     """
 
     problem: SearchProblem
@@ -55,10 +61,13 @@ class Divisions:
     statistics: FloatArray
     unit: float
     with_idle: bool = False
+    raw: tuple[RawColumn, ...] = ()
 
     @classmethod
-    def of(cls, problem: SearchProblem, search: Search, depth: int, with_idle: bool = False) -> Divisions:
-        """The splits of a problem for trees of some depth."""
+    def of(
+        cls, problem: SearchProblem, search: Search, depth: int, with_idle: bool = False, columns: Sequence[Any] = ()
+    ) -> Divisions:
+        """The splits of a problem for trees of some depth; ``columns`` (P,) are the raw columns of its features."""
         codes = problem.codes
         kept = distinct_features(codes, problem.nominal, np.zeros(codes.shape[1], int))
         codes = codes[merge_equal_rows(codes[:, kept])[0]]  # the rows of the search, in its order
@@ -69,7 +78,9 @@ class Divisions:
         left = np.where(np.asarray(problem.nominal, bool)[feature], column == code, column <= code)
         statistics = np.column_stack([search.problem.stats, np.ones(len(codes))])
         unit = max(search.problem.tolerance / UNITS, problem.complexity * 2**depth / LARGEST_COST)
-        return cls(problem, search, feature, code, left, statistics, unit, with_idle)
+        return cls(
+            problem, search, feature, code, left, statistics, unit, with_idle, raw_columns(columns, feature, left)
+        )
 
     # -- costs ---------------------------------------------------------------------------------------------------
     def in_units(self, cost: float) -> int:
@@ -107,11 +118,16 @@ class Divisions:
         """Splits (S,) of ``among``, or of all, that divide some rows, and which rows go left (n, S) as 0 and 1."""
         among = np.arange(len(self.feature)) if among is None else among
         left = self.goes_left[np.ix_(rows, among)]
-        keep = self.dividing(among, np.count_nonzero(left, axis=0), np.array(len(rows)))
+        keep = self.dividing(among, np.count_nonzero(left, axis=0), np.array(len(rows)), rows, np.ones(len(rows)))
         return among[keep], left[:, keep].astype(np.float64)
 
-    def dividing(self, splits: IntArray, count: NDArray[np.number], n: NDArray[np.number]) -> BoolArray:
-        """Which splits (S,) divide ``n`` (...,) rows, ``count`` (..., S) being on the left; equal ones count once."""
+    def dividing(
+        self, splits: IntArray, count: NDArray[np.number], n: NDArray[np.number], rows: Rows, among: FloatArray
+    ) -> BoolArray:
+        """Which splits (S,) divide ``n`` (...,) rows, ``count`` (..., S) being on the left; equal ones count once.
+
+        ``among`` (R, ...) says with 1 which of ``rows`` (R,) these are, and with 0 which not.
+        """
         keep = (count > 0) & (count < n[..., None])
         feature, nominal = self.feature[splits], np.asarray(self.problem.nominal, bool)
         if len(splits) > 1:  # nested: equal numbers are equal rows
@@ -122,4 +138,6 @@ class Divisions:
             levels = keep[..., here]
             second = levels & (levels.cumsum(axis=-1) == 2) & (levels.sum(axis=-1, keepdims=True) == 2)
             keep[..., here] = levels & ~second
+        for column in self.raw:
+            keep &= ~column.repeated(splits, rows, among)
         return keep

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class NearOptimal:
         Bytes, of the search's cache and of the table of trees together.
     with_idle : bool
         Whether trees count in which a split between two leaves lowers no cost.
+    columns : (P,), optional
+        Raw column of each feature: splits of one raw column that divide the rows of a node alike are one.
 
     Attributes
     ----------
@@ -74,9 +77,10 @@ class NearOptimal:
         leaves: int | None,
         memory_limit: float = 1e9,
         with_idle: bool = False,
+        columns: Sequence[Any] = (),
     ) -> None:
         self.problem, self.depth, self.memory_limit, self.with_idle = problem, depth, memory_limit, with_idle
-        self.leaves = min(leaves or 1 << depth, 1 << depth)
+        self.leaves, self.columns = min(leaves or 1 << depth, 1 << depth), columns
         # rows that cost the same under every label may fill a leaf, so they are not cancelled
         self.search = problem.search(0.5 * memory_limit, Bounds(cancel=False))
 
@@ -93,7 +97,7 @@ class NearOptimal:
         self.status, self.n_by_leaves = self.best.report.status, [0] * self.leaves
         if self.status != Status.OPTIMAL:
             return self.status
-        self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle)
+        self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle, self.columns)
         cost = threshold - self.search.constant + self.search.problem.tolerance
         most = self.divisions.in_units(min(cost, EVERY_TREE * self.divisions.unit))
         first = self.divisions.split_of(int(self.best.tree.feature[0]), int(self.best.tree.code[0]))

@@ -55,17 +55,19 @@ class Shallow:
         self.sides = np.stack([divisions.leaf_costs(single), divisions.leaf_costs(total[:, None] - single)])  # (2, S)
         if depth == 2:
             both = np.stack([(left * column[:, None]).T @ left for column in statistics.T])  # (W + 1, S, S)
-            self.stumps = self._stumps(total, single, both)
+            self.stumps = self._stumps(total, single, both, rows, left)
 
-    def _stumps(self, total: FloatArray, single: FloatArray, both: FloatArray) -> IntArray:
+    def _stumps(
+        self, total: FloatArray, single: FloatArray, both: FloatArray, rows: Rows, left: FloatArray
+    ) -> IntArray:
         """Cost of each side of split a with the split b, (2, S, S); `IMPOSSIBLE` where b does not lower it."""
         costs, count, n = self.divisions.leaf_costs, both[-1], single[-1]
         one, other = single[:, :, None] - both, single[:, None, :] - both
         rest = total[:, None, None] - single[:, :, None] - other
         out = np.stack([costs(both) + costs(one), costs(other) + costs(rest)])
         divides = self.divisions.dividing
-        out[0][~divides(self.splits, count, n)] = IMPOSSIBLE
-        out[1][~divides(self.splits, n - count, total[-1] - n)] = IMPOSSIBLE
+        out[0][~divides(self.splits, count, n, rows, left)] = IMPOSSIBLE
+        out[1][~divides(self.splits, n - count, total[-1] - n, rows, 1.0 - left)] = IMPOSSIBLE
         gain = self.sides[:, :, None] - out + self.divisions.per_leaf
         return np.where(self.divisions.is_idle(gain), IMPOSSIBLE, out)
 

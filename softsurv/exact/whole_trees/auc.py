@@ -138,6 +138,7 @@ class AucSearch:
         number = 0
         while queue and queue[0][0] < self.loss - EPSILON:
             self.proven = max(self.proven, queue[0][0])
+            self.nodes.check()  # a tree may grow from nodes that are all known
             _, _, tree = heapq.heappop(queue)
             for child in self._grow(tree):
                 self._offer(child)

@@ -54,6 +54,27 @@ def test_a_path_holds_the_best_tree_of_every_size(searches, kind):
         assert size.objective == pytest.approx(alone.report.objective)
 
 
+@pytest.mark.parametrize(("kind", "cost"), [(KINDS[0], 8.0), (KINDS[1], 0.004), (KINDS[1], 1.0)])
+def test_a_path_counts_the_cost_of_leaves_and_ends_with_the_best_tree(rows, kind, cost):
+    search = search_of(rows, *kind, complexity=cost)
+    sizes, _ = search.path(2, 4, np.inf)
+    best = search.best(2, 4, np.inf, None)
+    assert [size.max_leaves for size in sizes] == list(range(1, best.tree.n_leaves + 1))
+    for size in sizes:
+        alone = search.best(2, size.max_leaves, np.inf, None)
+        assert size.objective == pytest.approx(alone.report.objective)
+
+
+@pytest.mark.parametrize("leaf", ["km", "ipcw"])
+def test_a_score_that_rounding_takes_below_0_is_proven_without_a_condition(leaf):
+    weight = np.array([0.7, 0.7, 0.7, 0.19529541915921816, 0.531435563812618])
+    event, time = np.arange(5) == 1, [2.0, 5.0, 4.0, 4.0, 4.0]
+    tree = OptimalSurvivalTree("ibs", 1, leaf=leaf, min_samples_leaf=1)
+    tree.fit(np.arange(5.0)[:, None], (event, time), sample_weight=weight)
+    assert tree.status_ is Status.OPTIMAL
+    assert tree.objective_ == pytest.approx(0.0, abs=1e-12)
+
+
 def test_no_time_gives_no_path(rows):
     search = search_of(rows, "relative_risk", "nelson_aalen")
     sizes, status = search.path(3, 8, 0.0)

@@ -22,3 +22,13 @@ def test_a_false_positive_rate_is_a_share(data, rate):
     X, y, _ = data
     with pytest.raises(InvalidParameterError, match="false_positive_rate"):
         OptimalClassificationTree("partial_auc", 2, false_positive_rate=rate).fit(X, y)
+
+
+def test_a_path_has_the_best_tree_of_every_number_of_leaves(data):
+    X, y, _ = data
+    tree = OptimalClassificationTree("auc", 2, thresholds=4, complexity=0.01, path=True).fit(X, y)
+    assert [size.max_leaves for size in tree.path_] == list(range(1, tree.tree_.n_leaves + 1))
+    for size in tree.path_:
+        few = OptimalClassificationTree("auc", 2, size.max_leaves, thresholds=4, complexity=0.01).fit(X, y)
+        assert few.objective_ == pytest.approx(size.objective)
+    assert tree.tree_.n_leaves > 1

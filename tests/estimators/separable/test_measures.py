@@ -37,6 +37,18 @@ def test_sizes_lead_to_the_free_tree(data, objective):
 
 
 @pytest.mark.parametrize("objective", SCORES)
+@pytest.mark.parametrize("cost", [0.02, 0.5])
+def test_a_path_counts_the_cost_of_leaves(data, objective, cost):
+    X, y, _ = data
+    shared = {"thresholds": 4, "complexity": cost}
+    tree = OptimalClassificationTree(objective, 2, **shared, path=True).fit(X, y)
+    assert [size.max_leaves for size in tree.path_] == list(range(1, tree.tree_.n_leaves + 1))
+    for size in tree.path_:
+        few = OptimalClassificationTree(objective, 2, size.max_leaves, **shared).fit(X, y)
+        assert few.objective_ == pytest.approx(size.objective)
+
+
+@pytest.mark.parametrize("objective", SCORES)
 def test_limits_on_leaves_hold(data, objective):
     X, y, _ = data
     tree = OptimalClassificationTree(objective, 2, thresholds=4, min_samples_leaf=40).fit(X, y)

@@ -122,6 +122,27 @@ def test_time_limit_holds_while_subsets_are_opened(seconds):
     assert len(result.tree.label) == 4 or seconds > 0
 
 
+def test_a_stop_is_heard_while_trees_grow_from_known_nodes(monkeypatch):
+    """At depth two the first growth opens all nodes, and none was opened that looked at the clock from then on."""
+    rng = np.random.default_rng(0)
+    search, stop, grow = (
+        error_search(rng.random((200, 12)) < 0.5, rng.integers(0, 2, 200), 2),
+        StopSignal(),
+        AucSearch._grow,
+    )
+
+    def fifth_is_the_last(self, tree):
+        stop.interrupted = self.expanded == 4
+        return grow(self, tree)
+
+    full = AucSearch(search).solve(StopSignal())
+    assert full.expanded > 6
+    monkeypatch.setattr(AucSearch, "_grow", fifth_is_the_last)
+    result = AucSearch(search).solve(stop)
+    assert (result.status, result.expanded) == (Status.INTERRUPTED, 5)
+    assert result.bound <= full.loss + 1e-9
+
+
 def test_memory_limit_holds():
     columns, label, _ = tiny(2, n=600, splits=40)
     result = AucSearch(error_search(columns, label, 4), memory_limit=1e5).solve(StopSignal())
