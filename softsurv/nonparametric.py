@@ -105,7 +105,8 @@ def at_risk_table(
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(index, weights=values, minlength=times.size).astype(float)
 
-    removed, events, censored = total(weight_), total(weight_ * event_), total(weight_ * ~event_)
+    events, censored = total(weight_ * event_), total(weight_ * ~event_)
+    removed = events + censored  # to the last bit, so that nobody is left at risk after the last time
     at_risk = np.cumsum(removed[::-1])[::-1]
     if entry_ is not None:
         order = np.argsort(entry_)
@@ -154,7 +155,8 @@ def censoring_survival(
     censorings at equal times, as in scikit-survival's ``CensoringDistributionEstimator``.
     """
     table = at_risk_table(time, event, weight, entry)
-    hazard = ratio(table.censored, np.maximum(table.at_risk - table.events, table.censored))
+    left = table.at_risk - (table.events + table.censored)  # 0 where all have gone: at_risk - events misses censored by
+    hazard = ratio(table.censored, table.censored + left)  # rounding, and G would stay just above 0
     return StepFunction(table.times, np.cumprod(1.0 - hazard, dtype=np.float64), 1.0)
 
 

@@ -214,3 +214,14 @@ def test_rounding_of_weights_leaves_nobody_at_risk(seed):
     assert nonp.kaplan_meier(time, first, weight, entry)(1.0) == 0.0
     assert nonp.censoring_survival(time, ~first, weight, entry)(1.0) == 0.0
     assert nonp.at_risk_table(time, first, weight, entry).at_risk == pytest.approx([weight[:4].sum(), weight[4:].sum()])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_is_uncensored_once_the_last_weights_are_gone(seed):
+    """Events and censorings share the last time: their weights add up to those at risk, whatever is rounded."""
+    weight = np.random.default_rng(seed).uniform(0.1, 1.0, 12)
+    time, event = np.repeat([1.0, 2.0], 6), np.tile([True, False, False], 4)
+    assert nonp.censoring_survival(time, event, weight)(2.0) == 0.0
+    assert nonp.censoring_survival(time, event, weight)(1.0) == pytest.approx(
+        1 - weight[:6][~event[:6]].sum() / weight[~(event & (time < 2))].sum()
+    )
