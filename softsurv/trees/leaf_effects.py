@@ -34,6 +34,9 @@ MEASURES = {
 
 UNITS = ("step", "unit", "sd")
 
+LARGEST_RATE = 700.0
+"""The exponential of more is beyond all floats."""
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -216,11 +219,19 @@ def shape_words(tree: SoftTree, leaf: int) -> str:
         "weibull": lambda: f"Weibull shape {math.exp(own[0]) / scale:.3g}",
         "loglogistic": lambda: f"log-logistic shape {math.exp(own[0]) / scale:.3g}",
         "lognormal": lambda: f"log-normal sigma {scale / math.exp(own[0]):.3g}",
-        "gompertz": lambda: f"hazard grows by {math.expm1(own[0] / math.exp(centre)):.3g} a unit of time",
+        "gompertz": lambda: f"hazard grows by {_growth(float(own[0]) / math.exp(centre))} a unit of time",
         "spline_ph": lambda: f"spline of log hazard, {len(own) - 1} inner knots",
         "spline_po": lambda: f"spline of log odds, {len(own) - 1} inner knots",
     }
     return str(known[family.name]()) if family.name in known else f"{family.name} shape {_numbers(own)}"
+
+
+def _growth(rate: float) -> str:
+    """``exp(rate) - 1`` in three digits; in a unit that is long beside the times, no float may hold it."""
+    if rate < LARGEST_RATE:
+        return f"{math.expm1(rate):.3g}"
+    power, rest = divmod(rate / math.log(10.0), 1.0)
+    return f"{10.0**rest:.2f}e+{power:.0f}"
 
 
 def _numbers(values: Tensor) -> str:

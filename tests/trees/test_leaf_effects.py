@@ -177,6 +177,20 @@ def test_shapes_are_those_of_the_curves(leaf):
     )
 
 
+@pytest.mark.parametrize("rate", [2.0, 699.0, 701.0, 5e4])
+def test_a_hazard_that_grows_beyond_floats_is_told(rate):
+    """The unit of time may be long beside the times: their mean is a part of a thousand here."""
+    tree, _ = tree_of("gompertz")
+    with torch.no_grad():
+        tree.time_scale[0, 0] = math.log(1e-3)
+        tree.leaves[0, 0, -1] = rate * 1e-3
+    number = shape_words(tree, 0).removeprefix("hazard grows by ").removesuffix(" a unit of time")
+    digits, _, power = number.partition("e+")
+    assert math.log(float(digits)) + int(power or 0) * math.log(10) == pytest.approx(
+        rate + math.log1p(-math.exp(-rate)), abs=0.01
+    )
+
+
 def test_families_without_one_number_say_what_they_are():
     assert shape_words(tree_of("exponential")[0], 0) == "constant hazard"
     assert shape_words(tree_of("spline_ph")[0], 0) == "spline of log hazard, 2 inner knots"
