@@ -24,6 +24,9 @@ ROUNDING = 1e-9
 MEANS_CENSORED = re.compile(r"\s*(cens\w*|no[ _-]?events?|event[ _-]?free|none|alive)\s*", re.IGNORECASE)
 """Labels that hardly name a cause: R's first level stands for censored rows, whatever its name."""
 
+NUMBERS = ("integer", "floating", "mixed-integer-float")
+"""What pandas calls the cells of a column of objects that are numbers or missing."""
+
 BEYOND_CODES = 2.0**53
 """Larger numbers are no codes: not every whole number is a float there."""
 
@@ -77,6 +80,8 @@ def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tupl
     import pandas as pd
 
     names, column = _distinct_names(names), series(values, "cause")
+    if column.dtype == object and pd.api.types.infer_dtype(column) in NUMBERS:
+        column = column.astype(float)
     if pd.api.types.is_numeric_dtype(column.dtype):
         return _codes(column.to_numpy(dtype=float, na_value=0.0), names)
     censored = (column.isna() | column.isin([0, False, "0", ""])).to_numpy()

@@ -53,6 +53,15 @@ def test_a_missing_code_is_a_censored_row(codes):
     assert (data.cause.tolist(), data.cause_names) == ([0, 2, 1], ("1", "2"))
 
 
+def test_codes_that_are_objects_are_codes():
+    """As labels they would be in the order of their texts, 10 before 2."""
+    codes = np.array([*range(1, 11), None, 0], dtype=object)
+    data = survival_data({"x": range(12)}, time=np.arange(1.0, 13.0), cause=codes)
+    assert (data.cause.tolist(), data.cause_names[1]) == ([*range(1, 11), 0, 0], "2")
+    with pytest.raises(InvalidSurvivalDataError, match="got up to 3 but never 1"):
+        survival_data({"x": [1, 2, 3]}, time=[1.0, 2, 3], cause=np.array([0, 2, 3], dtype=object))
+
+
 @pytest.mark.parametrize(
     ("code", "names", "sentence"),
     [
