@@ -40,13 +40,23 @@ class _RoystonParmar(LinearBaseline):
         y = (reference - reference.mean()) / scale
         share = torch.linspace(0, 1, self.n_knots + 2, dtype=y.dtype, device=y.device)
         share[1:-1] = (share[1:-1] * 100).round() / 100  # whole centiles, as in Table 1 of Royston & Parmar
-        knots = torch.quantile(y, share)
+        knots = _quantiles(y, share)
         steps = torch.arange(self.n_knots + 2, dtype=y.dtype, device=y.device) * MIN_KNOT_GAP
         return torch.cummax(knots - steps, 0).values + steps
 
     def time_features(self, log_time: Tensor, time_scale: Tensor) -> Tensor:
         rise, slope = monotone_spline_basis(standardise(log_time, time_scale), time_scale[..., 2:])
         return torch.cat([rise, slope], -2)
+
+
+def _quantiles(
+    values: Tensor,  # (N,)
+    share: Tensor,  # (Q,)
+) -> Tensor:  # (Q,)
+    """Quantiles as those of `torch.quantile`, which takes no more than 16 million values."""
+    ordered, place = values.sort().values, share.double() * (len(values) - 1)
+    below = place.floor()
+    return torch.lerp(ordered[below.long()], ordered[place.ceil().long()], (place - below).to(values))
 
 
 class SplineHazards(_RoystonParmar):

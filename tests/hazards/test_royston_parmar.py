@@ -6,7 +6,7 @@ import torch
 
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards import get_family
-from softsurv.hazards.royston_parmar import SplineHazards, SplineOdds
+from softsurv.hazards.royston_parmar import SplineHazards, SplineOdds, _quantiles
 
 
 def test_knots_are_the_published_centiles_of_the_uncensored_log_times():
@@ -18,6 +18,22 @@ def test_knots_are_the_published_centiles_of_the_uncensored_log_times():
     assert (mean, scale) == pytest.approx((uncensored.mean(), uncensored.std()))
     expected = np.quantile(uncensored, [0, 0.33, 0.67, 1])
     np.testing.assert_allclose(np.array(knots) * scale + mean, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 1000])
+def test_quantiles_are_those_of_torch(n):
+    values = torch.randn(n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
+    share = torch.tensor([0.0, 0.33, 0.5, 0.67, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(_quantiles(values, share), torch.quantile(values, share), rtol=0, atol=0)
+
+
+def test_more_events_have_knots_than_torch_takes_quantiles_of():
+    n = 2**24 + 3
+    ordered = torch.arange(n, dtype=torch.float32)
+    time_scale = get_family("spline_ph").fit_time_scale(ordered, torch.ones(n, dtype=torch.bool))
+    assert (time_scale[2:] * time_scale[1] + time_scale[0]).tolist() == pytest.approx(
+        [0, 0.33 * n, 0.67 * n, n], rel=1e-3, abs=1e3
+    )
 
 
 @pytest.mark.parametrize("times", ["tied", "one distinct", "two distinct"])
