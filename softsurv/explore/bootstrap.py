@@ -98,6 +98,7 @@ def _counts(data: SurvivalData, n_boot: int, seed: int) -> NDArray[np.float32]:
     n, rng = data.n_subjects, np.random.default_rng(seed)
     subject = np.arange(n) if data.subject is None else np.unique(data.subject.numpy(), return_inverse=True)[1]
     weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
+    weight = weight / weight.max()  # in any unit: single precision holds the counts
     counts = np.tile(weight.astype(np.float32), (n_boot + 1, 1))
     for count in counts[1:]:
         count[:] = rng.multinomial(n, np.full(n, 1 / n))[subject] * weight

@@ -32,6 +32,14 @@ def test_rows_of_weight_0_do_not_widen_the_times(gbsg2):
     assert frame["value"].to_dict() == pytest.approx({name: found[name] for name in frame.index}, abs=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_the_unit_of_the_weights_tells_nothing(gbsg2, unit):
+    """Single precision does not hold such numbers: every measure was nan."""
+    weight = 1.0 + (gbsg2.test.time < gbsg2.test.time.median()).double()
+    frames = [bootstrap_quality(gbsg2.tree, replace(gbsg2.test, weight=weight * by), 20) for by in (1.0, unit)]
+    pd.testing.assert_frame_equal(*frames, rtol=1e-5)
+
+
 def test_samples_are_those_of_repeated_rows(gbsg2):
     """Measures of a sample of counts equal those of the table with its rows repeated."""
     n_boot, seed = 20, 3
