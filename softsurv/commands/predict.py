@@ -105,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
     if args.chunk_rows is None:
         parts = iter([(Place(0), read_table(args.data))])
     else:
-        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames()
+        names = [] if args.id is None else [args.id]
+        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames(names)
     if out is None:
         _write(model, parts, args, sys.stdout)
         return 0
@@ -176,7 +177,16 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     if args.id is None:
         return pd.DataFrame(columns)
     check_column(ids, args.id, "id")
-    return _behind_ids(args.id, ids[args.id].map(_harmless).to_numpy(), columns)
+    return _behind_ids(args.id, _carried_over(ids[args.id]), columns)
+
+
+def _carried_over(column: pd.Series) -> Any:
+    """The cells of --id; those of objects stay what they are, where pandas would make floats of numbers beside gaps."""
+    import numpy as np
+
+    if column.dtype == object:
+        return np.array([_harmless(cell) for cell in column], dtype=object)
+    return column.map(_harmless).to_numpy()
 
 
 def _behind_ids(name: str, ids: Any, columns: dict[str, Any]) -> pd.DataFrame:

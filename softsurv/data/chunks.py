@@ -176,10 +176,13 @@ class Table:
             if len(chunk.time):
                 yield chunk
 
-    def frames(self) -> Iterator[tuple[Place, pd.DataFrame]]:
-        """Raw rows, chunk by chunk, with whatever columns there are, and where each chunk begins: for prediction."""
+    def frames(self, names: Sequence[str] = ()) -> Iterator[tuple[Place, pd.DataFrame]]:
+        """Raw rows, chunk by chunk, with whatever columns there are, and where each chunk begins: for prediction.
+
+        Whole numbers of a csv file are floats but in the columns ``names``, whose numbers are names, such as an id.
+        """
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        return ((place, declared(frame, (), self.missing_values)) for place, frame in read(self, 0, 1, True))
+        return ((place, declared(frame, (), self.missing_values)) for place, frame in read(self, 0, 1, True, names))
 
     def _check_dropped(self) -> None:
         """Refuse a name in ``drop`` that no file has."""
@@ -247,7 +250,9 @@ def _names(path: Path) -> list[str]:
         return list(pd.read_csv(path, nrows=0).columns)
 
 
-def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tuple[Place, pd.DataFrame]]:
+def _parquet_frames(
+    table: Table, rank: int, size: int, _says: bool, _names: Sequence[str] = ()
+) -> Iterator[tuple[Place, pd.DataFrame]]:
     """Slices of row groups; a reader opens only the row groups that hold its chunks."""
     import pyarrow.parquet as pq
 
@@ -274,7 +279,9 @@ def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tup
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
 
 
-def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tuple[Place, pd.DataFrame]]:
+def _csv_frames(
+    table: Table, rank: int, size: int, says: bool, names: Sequence[str] = ()
+) -> Iterator[tuple[Place, pd.DataFrame]]:
     """Slices of the rows in order; every reader parses the whole file and keeps its own."""
     import pyarrow as pa
     from pyarrow import csv
@@ -291,7 +298,8 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
                 start = file.read(CSV_START + 1)  # one more: a block ends with a row where the file goes on
             whole = csv.ReadOptions(block_size=CSV_START)
             with csv.open_csv(pa.BufferReader(start), whole, quoted, csv.ConvertOptions(**missing)) as head:
-                types = {f.name: pa.float64() if pa.types.is_integer(f.type) else f.type for f in head.schema}
+                floats = {f.name for f in head.schema if pa.types.is_integer(f.type) and f.name not in names}
+                types = {f.name: pa.float64() if f.name in floats else f.type for f in head.schema}
                 if any(pa.types.is_binary(f.type) for f in head.schema):
                     raise InvalidSurvivalDataError(not_utf8(path, "source"))
             convert = csv.ConvertOptions(column_types=types, **missing)
@@ -301,7 +309,8 @@ def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tupl
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
                         place = Place(first_row, named, first_row - file_start)
-                        yield place, without_unnamed(part.to_pandas(), unnamed, path, says=says and number == 0)
+                        frame = part.to_pandas(integer_object_nulls=True)  # of ``names``; no other holds integers
+                        yield place, without_unnamed(frame, unnamed, path, says=says and number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")

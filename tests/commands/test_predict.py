@@ -140,6 +140,22 @@ def test_cells_that_meant_missing_in_the_fit_do_so_in_predictions(trial):
     assert not np.allclose(pd.read_csv("p.csv")["risk"], known)
 
 
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "2"]], ids=["at once", "in chunks"])
+def test_numbers_that_name_rows_are_carried_over_as_they_are(chunks, trial, model):
+    """In chunks they were floats, as which the first two are one."""
+    numbers = [2**53 + 1, 2**53, 7, 8]
+    make_table().head(4).assign(number=numbers).to_csv("numbered.csv", index=False)
+    assert main(["predict", model, "numbered.csv", "--id", "number", *chunks, "--out", "p.csv"]) == 0
+    assert pd.read_csv("p.csv", dtype=str)["number"].tolist() == list(map(str, numbers))
+
+
+def test_a_number_is_carried_over_where_another_row_has_none(trial, model):
+    rows = make_table().head(3).assign(number=["7", "", "8"])
+    rows.to_csv("numbered.csv", index=False)
+    assert main(["predict", model, "numbered.csv", "--id", "number", "--chunk-rows", "3", "--out", "p.csv"]) == 0
+    assert pd.read_csv("p.csv", dtype=str)["number"].fillna("").tolist() == ["7", "", "8"]
+
+
 @pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "30"]], ids=["at once", "in chunks"])
 def test_a_wrong_row_is_named_by_its_place_in_the_file(chunks, trial, model, capsys):
     """In chunks it was that within the chunk, of which nothing told the number."""
