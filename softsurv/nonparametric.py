@@ -1,9 +1,8 @@
 """Estimates without a model: at-risk table, Kaplan-Meier, Nelson-Aalen, censoring curve, IPCW.
 
-One convention for ties runs through the package: at one time, events come before censorings.
-A subject censored at t is still at risk for an event at t, and a subject with an event at t has
-left before a censoring at t (as in scikit-survival). With delayed entry a subject is at risk on
-(entry, time].
+One convention for ties runs through the package: at one time, events come before censorings. A subject censored at t is
+still at risk for an event at t, and a subject with an event at t has left before a censoring at t (as in
+scikit-survival). With delayed entry a subject is at risk on (entry, time].
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def at_risk_table(
         return np.bincount(index, weights=values, minlength=times.size).astype(float)
 
     events, censored = total(weight_ * event_), total(weight_ * ~event_)
-    removed = events + censored  # to the last bit, so that nobody is left at risk after the last time
+    removed = events + censored  # to the last bit: nobody is left after the last time
     at_risk = np.cumsum(removed[::-1])[::-1]
     if entry_ is not None:
         order = np.argsort(entry_)
@@ -155,8 +154,8 @@ def censoring_survival(
     censorings at equal times, as in scikit-survival's ``CensoringDistributionEstimator``.
     """
     table = at_risk_table(time, event, weight, entry)
-    left = table.at_risk - (table.events + table.censored)  # 0 where all have gone: at_risk - events misses censored by
-    hazard = ratio(table.censored, table.censored + left)  # rounding, and G would stay just above 0
+    left = table.at_risk - (table.events + table.censored)  # 0 where all have gone, whatever the rounding
+    hazard = ratio(table.censored, table.censored + left)
     return StepFunction(table.times, np.cumprod(1.0 - hazard, dtype=np.float64), 1.0)
 
 
@@ -185,9 +184,8 @@ def ipcw_weights(time: ArrayLike, event: ArrayLike, censoring: StepFunction) -> 
     bad = event_ & (survival <= 0.0)
     if bad.any():
         raise InvalidTimesError(
-            f"the censoring survival function is 0 at {int(bad.sum())} event times (the first is "
-            f"{time_[bad].min():g}): nobody was followed for longer in the fold that estimated it; "
-            "pass a smaller tau or drop these times"
+            f"the censoring survival function is 0 at {int(bad.sum())} event times (the first is {time_[bad].min():g}): "
+            "nobody was followed for longer in the fold that estimated it; pass a smaller tau or drop these times"
         )
     return ratio(event_.astype(float), survival)
 
