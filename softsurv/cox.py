@@ -8,6 +8,7 @@ them. Here a Newton step is three products of matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -18,6 +19,9 @@ from softsurv.stopping import StopSignal
 
 MOST_STEPS = 50
 """Newton steps; a handful is usual."""
+
+WIDE = 300.0
+"""Logarithms of risks that differ by up to so much are added up as they are: floats hold those of up to 700."""
 
 RELATIVE_DECREMENT = 1e-12
 """The steps end where the next would gain less than this share of the loss."""
@@ -66,29 +70,52 @@ class _PartialLikelihood:
 
     def value(self, beta: FloatArray) -> float:
         """Minus the mean log-likelihood, with the penalty."""
-        log_risk = self.x @ beta
-        top = float(log_risk.max())
-        at_risk = np.cumsum(np.exp(log_risk - top))[self.ends]
-        gain = self.event_sum @ beta - self.deaths @ (np.log(at_risk) + top)
+        base, _, at_risk = self._risks(beta)
+        gain = self.event_sum @ beta - self.deaths @ (np.log(at_risk) + base[self.ends])
         return float((self.ridge * (beta @ beta) / 2 - gain) / self.n)
 
     def slopes(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient (P,) and Hessian (P, P) of :meth:`value`."""
-        log_risk = self.x @ beta
-        risk = np.exp(log_risk - log_risk.max())
-        at_risk = np.cumsum(risk)[self.ends]
+        base, risk, at_risk = self._risks(beta)
         share = np.zeros(self.n)
         share[self.ends] = self.deaths / at_risk
-        met = risk * np.cumsum(share[::-1])[::-1]  # expected events of each row
-        means = np.cumsum(self.x * risk[:, None], axis=0)[self.ends] / at_risk[:, None]
+        met = risk * running_sums(share[::-1], base[::-1])[::-1]  # expected events of each row
+        means = running_sums(self.x * risk[:, None], base)[self.ends] / at_risk[:, None]
         squared = (self.x * met[:, None]).T @ self.x - (means * self.deaths[:, None]).T @ means
         gradient = met @ self.x - self.event_sum + self.ridge * beta
         return gradient / self.n, (squared + self.ridge * np.eye(len(beta))) / self.n
 
     def hazard(self, beta: FloatArray) -> FloatArray:
         """Breslow's cumulative baseline hazard at ``times``."""
-        at_risk = np.cumsum(np.exp(self.x @ beta))[self.ends]
-        return np.cumsum((self.deaths / at_risk)[::-1])
+        base, _, at_risk = self._risks(beta)
+        with np.errstate(over="ignore"):  # no float holds it where all rows lie far from x = 0
+            return np.cumsum((self.deaths / at_risk * np.exp(-base[self.ends]))[::-1])
+
+    def _risks(self, beta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Units (N,) whose logarithms are given, risks (N,) in them, and sums of risks at the event times (T,).
+
+        The unit is the largest risk, or a smaller one for the rows before whose end all are small: in the largest one
+        their sums would be 0.
+        """
+        log_risk = self.x @ beta
+        top = np.maximum.accumulate(log_risk)
+        base = top[-1] - np.floor((top[-1] - top) / WIDE) * WIDE
+        risk = np.exp(log_risk - base)
+        return base, risk, running_sums(risk, base)[self.ends]
+
+
+def running_sums(
+    values: FloatArray,  # (N, ...)
+    base: FloatArray,  # (N,) rises or falls
+) -> FloatArray:  # (N, ...)
+    """Sums of the values so far, in the unit of each row; a sum that is carried into another unit gets no larger."""
+    begins = [0, *(np.flatnonzero(base[1:] != base[:-1]) + 1).tolist(), len(base)]
+    found = np.empty_like(values)
+    for first, end in pairwise(begins):
+        np.cumsum(values[first:end], axis=0, out=found[first:end])
+        if first:
+            found[first:end] += found[first - 1] * np.exp(-abs(base[first] - base[first - 1]))
+    return found
 
 
 def fit_cox(

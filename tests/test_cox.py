@@ -5,7 +5,7 @@ import pytest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
-from softsurv.cox import _newton_step, efron_steps, fit_cox
+from softsurv.cox import _newton_step, efron_steps, fit_cox, running_sums
 from softsurv.stopping import StopSignal
 
 
@@ -29,6 +29,29 @@ def test_it_is_the_fit_of_scikit_survival(rows, ridge, tied):
     inside = ours.times >= peer.unique_times_[0]
     np.testing.assert_allclose(ours.hazard[inside], peer.cum_baseline_hazard_(ours.times[inside]), rtol=1e-7)
     np.testing.assert_allclose(ours.log_risk(X), peer.predict(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("far", [1e3, 1e5])
+def test_a_row_whose_risk_no_float_holds_does_not_end_the_fit(rows, ridge, far):
+    """It has its event first, as it should, and leaves no trace. Beside it all other risks were 0."""
+    X, time, event = rows
+    X, event = X.copy(), event.copy()
+    first = time.argmin()
+    X[first], event[first] = [far, 0, 0, 0], True
+    without = np.arange(len(time)) != first
+    plain, fit = fit_cox(X[without], time[without], event[without], ridge), fit_cox(X, time, event, ridge)
+    assert fit.converged
+    np.testing.assert_allclose(fit.coefficients, plain.coefficients, rtol=1e-6)
+    np.testing.assert_allclose(fit.hazard_at(plain.times), plain.hazard, rtol=1e-6)
+
+
+def test_sums_are_the_same_in_the_units_of_their_rows():
+    base, values = np.repeat([-2.0, 1.0, 5.0], [3, 1, 4]), np.random.default_rng(0).random((8, 2))
+    units = np.exp(base)[:, None]
+    np.testing.assert_allclose(running_sums(values, base) * units, np.cumsum(values * units, axis=0))
+    later = np.cumsum((values / units)[::-1], axis=0)[::-1]
+    np.testing.assert_allclose(running_sums(values[::-1], base[::-1])[::-1] / units, later)
 
 
 def test_the_baseline_of_tied_weighted_late_rows_is_that_of_r():

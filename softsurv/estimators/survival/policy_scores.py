@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import DataWarning, InvalidParameterError, warn
+from softsurv.metrics.ranges import LARGEST_EXPONENT
 from softsurv.nonparametric import StepFunction, censoring_survival
 
 LEAST_CENSORING_SURVIVAL = 0.05
@@ -85,8 +86,9 @@ class CoxCurves:
 
     def worked_out(self) -> Curves:
         """The curves with their table of values (N, T)."""
+        risk = np.exp(np.minimum(self.log_risk, LARGEST_EXPONENT))  # an infinite one times a hazard of 0 is no number
         with np.errstate(over="ignore"):  # an infinite hazard gives survival 0
-            return Curves(self.times, np.exp(-self.hazard[self.fold] * np.exp(self.log_risk)[:, None]))
+            return Curves(self.times, np.exp(-self.hazard[self.fold] * risk[:, None]))
 
 
 class RemainingMeans:

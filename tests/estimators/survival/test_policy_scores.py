@@ -112,6 +112,13 @@ def test_curves_of_cox_models_are_worked_out_in_parts(monkeypatch):
     np.testing.assert_allclose(at_once, 0.5 + 0.5 * table.sum(axis=1))
 
 
+def test_a_risk_beyond_floats_leaves_survival_1_before_the_first_event():
+    """Infinity times a hazard of 0 was no number, and neither was the score of a leaf that held the row."""
+    curves = CoxCurves(np.array([1.0, 2.0]), np.array([[0.0, 0.1]]), np.array([0, 0]), np.array([1000.0, 0.0]))
+    assert curves.worked_out().values.tolist() == [[1.0, 0.0], [1.0, np.exp(-0.1)]]
+    assert mean_to(curves, 3.0).tolist() == pytest.approx([2.0, 2.0 + np.exp(-0.1)])
+
+
 @pytest.mark.parametrize("chunk", [8, 400_000])
 def test_rows_with_one_curve_are_scored_as_rows_with_their_own(chunk, monkeypatch):
     """Cox models without effects have one curve for each fold, which is worked out once."""
