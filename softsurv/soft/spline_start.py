@@ -96,7 +96,11 @@ def event_hazards(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Cumulative hazards by a Cox regression at the events (E,), and which rows those are (N,)."""
     x, (time, event) = data.x.numpy(), presumed_outcomes(data)
     cox = fit_cox(x, time, event, RIDGE)
-    return np.maximum(cox.hazard_at(time[event]) * np.exp(cox.log_risk(x[event])), LEAST_HAZARD), event
+    with np.errstate(over="ignore", invalid="ignore"):
+        hazard = np.maximum(cox.hazard_at(time[event]) * np.exp(cox.log_risk(x[event])), LEAST_HAZARD)
+    if not np.isfinite(hazard).all():
+        raise FloatingPointError("a hazard is beyond all floats")
+    return hazard, event
 
 
 def least_squares(

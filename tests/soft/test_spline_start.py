@@ -68,3 +68,15 @@ def test_a_failing_cox_regression_is_said_and_leaves_begin_at_random(tools, monk
     data = tools.simulate(60, 2)
     with pytest.warns(DataWarning, match="overflow.*begin at random"):
         SoftSurvivalTree(depth=1, leaf="spline_ph", preset="paper", device="cpu", max_iter=1).fit(data)
+
+
+def test_a_hazard_that_no_float_holds_lets_leaves_begin_at_random():
+    """Of a row far outside the others, without preprocessing: the fit ended at an objective of nan."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((120, 2))
+    time, event = rng.exponential(np.exp(-x[:, 0])), rng.random(120) < 0.8
+    x[0], time[0], event[0] = [1e3, 0.0], time.min() / 2, True
+    tree = SoftSurvivalTree(depth=1, preset="paper", leaf="spline_ph", preprocess=False, n_restarts=1)
+    with pytest.warns(DataWarning, match="beyond all floats"):
+        tree.fit(x, (event, time))
+    assert np.isfinite(tree.report_.objective)
