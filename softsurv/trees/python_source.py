@@ -17,7 +17,8 @@ MISSING = """    def missing(value):
 """Part of the written source. The missing value of pandas, unlike nan, cannot be compared."""
 
 LABEL = """    def label(value):
-        whole = isinstance(value, float) and value.is_integer()
+        short = value.__class__.__name__ in ("float16", "float32")
+        whole = (short or isinstance(value, float)) and value.is_integer()
         return str(int(value)) if whole else str(value)
 """
 """Part of the written source. It reads levels as `softsurv.data.encoding` does: 1, 1.0 and "1" are one level."""

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from softsurv.data.encoding import Source
+from softsurv.data.kinds import level_text
 from softsurv.errors import InvalidParameterError
 from softsurv.trees.python_source import function_head, is_in, literal
 
@@ -42,3 +43,14 @@ def test_literals_are_read_back(value):
     assert "\n" not in found
     assert eval(found) == value
     assert value is None or eval(is_in("v", [str(value)]), {"v": str(value)})
+
+
+@pytest.mark.parametrize(
+    "cell", [1, 1.0, "1", True, 0.5, np.float32(1), np.float32(0.5), np.int8(1), np.float64(1), np.True_]
+)
+def test_levels_are_the_texts_that_training_reads(cell):
+    """A row of a frame of 32-bit floats has numbers that are no floats of Python: 1.0 was another level than 1."""
+    source = Source("g", ("1", "0.5", "True"), "1")
+    space = {}
+    exec("\n".join([*function_head("level", [source]), "    return v0"]), space)
+    assert space["level"]({"g": cell}) == level_text(cell)
