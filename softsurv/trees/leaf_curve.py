@@ -102,10 +102,11 @@ def _self_consistent(
 ) -> FloatArray:  # (n,)
     """Shares of the innermost intervals."""
     first, end = span.T
-    share = np.full(n, 1.0 / n)
+    share, least = np.full(n, 1.0 / n), weight / weight.sum()  # a row's own mass is in its intervals
     for _ in range(TURNBULL_STEPS):
         below = np.concatenate([[0.0], np.cumsum(share)])
-        own = weight / (below[end] - below[first])
+        mass = below[end] - below[first]
+        own = weight / np.where(mass > 0, mass, least)  # a small mass is lost in the difference of larger ones
         total = np.cumsum(np.bincount(first, own, n + 1) - np.bincount(end, own, n + 1))[:n]
         new = share * np.maximum(total, 0.0)  # rounding of the difference
         new /= new.sum()

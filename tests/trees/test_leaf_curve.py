@@ -111,3 +111,11 @@ def test_rows_without_weight_move_no_mass():
     own, alone = turnbull(begin, none, end, weight), turnbull(begin[1::2], none[1::2], end[1::2])
     np.testing.assert_array_equal(own.times, alone.times)
     np.testing.assert_allclose(own.values, alone.values, atol=1e-12)
+
+
+@pytest.mark.parametrize("small", [1e-20, 1e-60])
+def test_a_row_of_a_tiny_weight_changes_nothing(small):
+    """Its share was lost in the difference of sums, and the curve was no number."""
+    time, upper = np.array([0.0, 1, 2, 3]), np.array([1.0, 2, 3, np.inf])
+    curve = turnbull(time, np.zeros(4, dtype=bool), upper, [1.0, 1.0, small, 1.0])
+    np.testing.assert_allclose(curve([0.75, 1.75, 2.75]), [2 / 3, 1 / 3, 1 / 3], atol=1e-7)
