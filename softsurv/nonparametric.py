@@ -184,7 +184,7 @@ def ipcw_weights(time: ArrayLike, event: ArrayLike, censoring: StepFunction) -> 
     bad = event_ & (survival <= 0.0)
     if bad.any():
         raise InvalidTimesError(
-            f"the censoring survival function is 0 at {int(bad.sum())} event times (the first is {time_[bad].min():g}): "
+            f"the censoring survival function is 0 at {int(bad.sum())} event times (first at {time_[bad].min():g}): "
             "nobody was followed for longer in the fold that estimated it; pass a smaller tau or drop these times"
         )
     return ratio(event_.astype(float), survival)

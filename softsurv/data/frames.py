@@ -325,7 +325,9 @@ def content_bytes(column: pd.Series) -> bytes:
         numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
         return np.where(np.isnan(numbers), np.nan, numbers).tobytes()  # one bit pattern for every NaN
     values = column.astype(object)
-    return "\x1f".join("\x00" if missing else str(v) for v, missing in zip(values, column.isna(), strict=True)).encode()
+    return "\x1f".join("\x00" if missing else str(v) for v, missing in zip(values, column.isna(), strict=True)).encode(
+        errors="surrogatepass"
+    )
 
 
 def checksum(frame: pd.DataFrame) -> int:

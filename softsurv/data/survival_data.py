@@ -277,9 +277,9 @@ class SurvivalData(EventHistory):
         for field in _ROW_FIELDS:
             if (values := getattr(self, field)) is not None:
                 _update(digest, field, np.ascontiguousarray(values.cpu().numpy(), dtype="<f8").tobytes())
-        _update(digest, "group_names", "\x1f".join(self.group_names).encode())
+        _update(digest, "group_names", "\x1f".join(self.group_names).encode(errors="surrogatepass"))
         if self.cause is not None:
-            _update(digest, "cause_names", "\x1f".join(self.cause_names).encode())
+            _update(digest, "cause_names", "\x1f".join(self.cause_names).encode(errors="surrogatepass"))
         if self.recurrent:
             _update(digest, "recurrent", b"1")
         return digest.hexdigest()
@@ -346,5 +346,5 @@ def _warn_of_zero_times(data: SurvivalData) -> None:
 
 def _update(digest: Any, label: str, content: bytes) -> None:
     """Feed one labelled block, with its length so that blocks cannot run together."""
-    digest.update(f"{label}\x1e{len(content)}\x1e".encode())
+    digest.update(f"{label}\x1e{len(content)}\x1e".encode(errors="surrogatepass"))
     digest.update(content)

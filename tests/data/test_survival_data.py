@@ -278,3 +278,10 @@ def test_many_columns_of_objects_are_the_numbers_they_hold():
     objects["g7"] = [1.5, 2.5, 3.5, 4.5, "unknown", 6.5]
     with pytest.raises(InvalidSurvivalDataError, match="column 'g7' must hold numbers or categories"):
         SurvivalData(objects, **kept)
+
+
+def test_text_of_another_encoding_has_a_fingerprint():
+    """Python reads bytes that are no UTF-8 as halves of characters."""
+    tables = [pd.DataFrame({"a\udce9": ["x\udce9", text]}) for text in ("y\udce9", "y\udce8")]
+    data = [SurvivalData(X, [1.0, 2.0], [1, 0], group=["\udce9", "m"]) for X in tables]
+    assert data[0].fingerprint() == data[0].take([0, 1]).fingerprint() != data[1].fingerprint()
