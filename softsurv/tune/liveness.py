@@ -13,6 +13,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -80,7 +81,8 @@ class Beats:
         assert self.folder is not None
         assert self.name is not None
         while not self._stop.wait(BEAT_SECONDS):
-            (self.folder / self.name).touch()
+            with suppress(OSError):  # a shared folder may be away for a while: who stopped would count as dead
+                (self.folder / self.name).touch()
 
 
 def _now(folder: Path) -> float:

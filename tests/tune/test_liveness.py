@@ -73,3 +73,19 @@ def test_without_a_folder_nothing_is_written():
     with Beats(None) as beats:
         assert beats.name is None
         assert "beats" not in process_mark(beats.name)
+
+
+def test_a_worker_beats_again_when_its_folder_is_back(tmp_path, monkeypatch):
+    """As where a network drive is away for a moment: the worker stopped beating, and counted as dead from then on."""
+    monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.01)
+    folder, away = tmp_path / "workers", tmp_path / "away"
+    with Beats(folder) as beats:
+        folder.rename(away)
+        time.sleep(0.1)
+        away.rename(folder)
+        os.utime(folder / beats.name, (0.0, 0.0))
+        for _ in range(500):
+            if (folder / beats.name).stat().st_mtime > 0:
+                break
+            time.sleep(0.01)
+        assert (folder / beats.name).stat().st_mtime > 0
