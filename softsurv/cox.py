@@ -59,31 +59,32 @@ class CoxFit:
 class _PartialLikelihood:
     """Breslow's partial likelihood of rows in order of falling time, with a ridge penalty."""
 
-    def __init__(self, X: FloatArray, time: FloatArray, event: BoolArray, ridge: float) -> None:
+    def __init__(self, X: FloatArray, time: FloatArray, event: BoolArray, weight: FloatArray, ridge: float) -> None:
         order = np.argsort(-time, kind="stable")
-        self.x, self.ridge, self.n = X[order], ridge, len(time)
+        self.x, self.weight, self.ridge, self.total = X[order], weight[order], ridge, weight.sum()
         falling, happened = time[order], event[order]
         last = np.searchsorted(-falling, -falling, side="right") - 1  # the last row at risk when a row ends
-        self.ends, self.deaths = np.unique(last[happened], return_counts=True)  # one for each event time
+        self.ends, place = np.unique(last[happened], return_inverse=True)  # one for each event time
+        self.deaths = np.bincount(place, self.weight[happened], len(self.ends))
         self.times = falling[self.ends][::-1]
-        self.event_sum = self.x[happened].sum(axis=0)
+        self.event_sum = self.weight[happened] @ self.x[happened]
 
     def value(self, beta: FloatArray) -> float:
         """Minus the mean log-likelihood, with the penalty."""
         base, _, at_risk = self._risks(beta)
         gain = self.event_sum @ beta - self.deaths @ (np.log(at_risk) + base[self.ends])
-        return float((self.ridge * (beta @ beta) / 2 - gain) / self.n)
+        return float((self.ridge * (beta @ beta) / 2 - gain) / self.total)
 
     def slopes(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient (P,) and Hessian (P, P) of :meth:`value`."""
         base, risk, at_risk = self._risks(beta)
-        share = np.zeros(self.n)
+        share = np.zeros(len(risk))
         share[self.ends] = self.deaths / at_risk
         met = risk * running_sums(share[::-1], base[::-1])[::-1]  # expected events of each row
         means = running_sums(self.x * risk[:, None], base)[self.ends] / at_risk[:, None]
         squared = (self.x * met[:, None]).T @ self.x - (means * self.deaths[:, None]).T @ means
         gradient = met @ self.x - self.event_sum + self.ridge * beta
-        return gradient / self.n, (squared + self.ridge * np.eye(len(beta))) / self.n
+        return gradient / self.total, (squared + self.ridge * np.eye(len(beta))) / self.total
 
     def hazard(self, beta: FloatArray) -> FloatArray:
         """Breslow's cumulative baseline hazard at ``times``."""
@@ -92,7 +93,7 @@ class _PartialLikelihood:
             return np.cumsum((self.deaths / at_risk * np.exp(-base[self.ends]))[::-1])
 
     def _risks(self, beta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Units (N,) whose logarithms are given, risks (N,) in them, and sums of risks at the event times (T,).
+        """Units (N,) whose logarithms are given, weighted risks (N,) in them, and their sums at the event times (T,).
 
         The unit is the largest risk, or a smaller one for the rows before whose end all are small: in the largest one
         their sums would be 0.
@@ -100,7 +101,7 @@ class _PartialLikelihood:
         log_risk = self.x @ beta
         top = np.maximum.accumulate(log_risk)
         base = top[-1] - np.floor((top[-1] - top) / WIDE) * WIDE
-        risk = np.exp(log_risk - base)
+        risk = self.weight * np.exp(log_risk - base)
         return base, risk, running_sums(risk, base)[self.ends]
 
 
@@ -119,7 +120,12 @@ def running_sums(
 
 
 def fit_cox(
-    X: FloatArray, time: FloatArray, event: BoolArray, ridge: float = 0.0, stop: StopSignal | None = None
+    X: FloatArray,
+    time: FloatArray,
+    event: BoolArray,
+    ridge: float = 0.0,
+    stop: StopSignal | None = None,
+    weight: FloatArray | None = None,
 ) -> CoxFit:
     """Fit by Newton's method, events at one time by Breslow's approximation.
 
@@ -132,11 +138,14 @@ def fit_cox(
         Half of it times the squared coefficients is taken off the log-likelihood.
     stop : StopSignal, optional
         Asked before each step. When it is exhausted, the fit so far is returned.
+    weight : (N,), optional
+        Above 0; a row of weight 2 counts as two rows.
     """
+    weight = np.ones(len(time)) if weight is None else weight
     stop = StopSignal() if stop is None else stop
     if ridge > 0 and X.shape[1] > X.shape[0]:
-        return _in_row_space(X, time, event, ridge, stop)
-    rows = _PartialLikelihood(X, time, event, ridge)
+        return _in_row_space(X, time, event, ridge, stop, weight)
+    rows = _PartialLikelihood(X, time, event, weight, ridge)
     beta, converged = np.zeros(X.shape[1]), False
     loss = rows.value(beta)
     for _ in range(MOST_STEPS):
@@ -158,14 +167,16 @@ def fit_cox(
     return CoxFit(beta, rows.times, rows.hazard(beta), converged)
 
 
-def _in_row_space(X: FloatArray, time: FloatArray, event: BoolArray, ridge: float, stop: StopSignal) -> CoxFit:
+def _in_row_space(
+    X: FloatArray, time: FloatArray, event: BoolArray, ridge: float, stop: StopSignal, weight: FloatArray
+) -> CoxFit:
     """The fit for more features than rows: the penalty keeps the coefficients in the span of the rows."""
     if stop.exhausted:
         basis, few = np.zeros((X.shape[1], 0)), np.zeros((len(X), 0))
     else:
         basis, triangle = np.linalg.qr(X.T)  # (P, N), (N, N)
         few = triangle.T
-    found = fit_cox(few, time, event, ridge, stop)
+    found = fit_cox(few, time, event, ridge, stop, weight)
     return replace(found, coefficients=basis @ found.coefficients)
 
 

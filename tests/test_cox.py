@@ -54,6 +54,18 @@ def test_sums_are_the_same_in_the_units_of_their_rows():
     np.testing.assert_allclose(running_sums(values[::-1], base[::-1])[::-1] / units, later)
 
 
+@pytest.mark.parametrize(("ridge", "wide"), [(0.0, False), (1.0, False), (1.0, True)])
+def test_weights_are_repeated_rows(rows, ridge, wide):
+    X, time, event = rows
+    X = np.hstack([X, np.random.default_rng(1).standard_normal((300, 400))]) if wide else X
+    weight = np.random.default_rng(2).integers(1, 4, 300)
+    again = np.repeat(np.arange(300), weight)
+    own, repeated = fit_cox(X, time, event, ridge, weight=weight), fit_cox(X[again], time[again], event[again], ridge)
+    assert own.converged
+    np.testing.assert_allclose(own.log_risk(X), repeated.log_risk(X), atol=1e-6)
+    np.testing.assert_allclose(own.hazard, repeated.hazard, rtol=1e-6)
+
+
 def test_the_baseline_of_tied_weighted_late_rows_is_that_of_r():
     """survival 3.5 of R, columns as below and en for entry:
 

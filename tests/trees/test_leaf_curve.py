@@ -61,6 +61,19 @@ def test_no_shift_of_mass_raises_the_likelihood():
         assert likelihood(moved, begin[kept], end[kept], weight[kept]) <= best + 1e-6
 
 
+@pytest.mark.parametrize("exact", [0.0, 0.5])
+def test_the_likelihood_is_at_its_maximum(exact):
+    """It is concave: moving mass to one innermost interval raises it at no more than the slope there."""
+    begin, end, rng = visits(4, 2000)
+    event, weight = rng.random(2000) < exact, rng.integers(1, 4, 2000).astype(float)
+    curve = turnbull(begin, event, end, weight)
+    end = np.where(event, begin, end)
+    mass = np.where(event, curve.left_limit(begin), curve(begin)) - np.where(np.isfinite(end), curve(end), 0.0)
+    for at in curve.times:
+        inside = np.where(event, begin == at, (begin < at) & (at <= end))
+        assert (weight[inside] / mass[inside]).sum() <= weight.sum() * (1 + 1e-6)
+
+
 def test_shares_of_visits_are_put_at_the_middle():
     begin = np.repeat([0.0, 1.0, 2.0, 3.0], [10, 20, 30, 40])
     curve = turnbull(begin, np.zeros(100, bool), begin + 1)

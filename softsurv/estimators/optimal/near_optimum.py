@@ -15,13 +15,13 @@ from softsurv.results import FitReport
 
 def near_source(tree: Any) -> NearSource:
     """The search of the last fit, as long as the training rows are there."""
-    refuse_objective(tree.objective, ("relative_risk",))
-    if tree.level_sets:
-        raise InvalidParameterError("a Rashomon set needs level_sets=False, got True; fit without sets of levels")
     search = getattr(tree._parts, "_search", None)
-    if not isinstance(search, RelativeRiskSearch):
+    if not isinstance(search, RelativeRiskSearch):  # arguments may have changed since the fit
+        refuse_objective(tree.objective if search is None else "ibs", ("relative_risk",))
         raise rows_are_gone()
     rows = search.rows
+    if any(column.ordered for column in rows.binarizer.columns_):
+        raise InvalidParameterError("a Rashomon set needs level_sets=False, got True; fit without sets of levels")
 
     def fitted(code_tree: CodeTree, report: FitReport) -> Any:
         """A copy of the estimator with another tree."""

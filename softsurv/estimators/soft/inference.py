@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -33,20 +34,31 @@ def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray
 
 
 def centre_and_spread(tree: SoftTree, data: SurvivalData) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each encoded feature, both (P,), computed where the table is."""
+    """Weighted mean and standard deviation of each encoded feature, both (P,), computed where the table is."""
+    share = None if data.weight is None else data.weight.double() / data.weight.double().sum()
     if tree.leaves.device.type == "cpu" or tree.leaves.dtype != torch.float64:
-        columns = data.x.numpy().T
-        return over_rows(_means, columns), over_rows(_deviations, columns)
+        columns, shares = data.x.numpy().T, None if share is None else share.cpu().numpy()
+        return over_rows(partial(_means, share=shares), columns), over_rows(partial(_deviations, share=shares), columns)
     features = data.design.to(tree.leaves).table[:, 1:]
-    return features.mean(0).cpu().numpy(), features.std(0, correction=0).cpu().numpy()
+    if share is None:
+        return features.mean(0).cpu().numpy(), features.std(0, correction=0).cpu().numpy()
+    share = share.to(features)
+    mean = share @ features
+    return mean.cpu().numpy(), (share @ (features - mean) ** 2).sqrt().cpu().numpy()
 
 
-def _means(columns: FloatArray) -> FloatArray:
-    return np.array([column.mean() for column in columns])  # one by one: the same however the columns lie
+def _means(columns: FloatArray, share: FloatArray | None) -> FloatArray:
+    return np.array([_mean(column, share) for column in columns])  # one by one: the same however the columns lie
 
 
-def _deviations(columns: FloatArray) -> FloatArray:
-    return np.array([column.std() for column in columns])
+def _deviations(columns: FloatArray, share: FloatArray | None) -> FloatArray:
+    if share is None:
+        return np.array([column.std() for column in columns])
+    return np.sqrt([_mean((column - _mean(column, share)) ** 2, share) for column in columns])
+
+
+def _mean(column: FloatArray, share: FloatArray | None) -> float:
+    return float(column.mean() if share is None else share @ column)
 
 
 def covariance_of_leaves(

@@ -42,7 +42,8 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         As in `OptimalCapacityPolicyTree`.
     survival_model : estimator, optional
         With ``fit(X, (event, time))`` and ``predict_survival_function(X, times)``, as the survival estimators of this
-        package have them; one is fitted for each treatment and fold. Cox regression with a small ridge penalty by
+        package have them; one is fitted for each treatment and fold. Where rows have different weights, ``fit`` must
+        also take ``sample_weight``. Cox regression with a small ridge penalty by
         default. Survival is predicted at the event times, at most at 300 of them, with equal numbers of events between
         them; a short time limit takes fewer.
     overlap : float

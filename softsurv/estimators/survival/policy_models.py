@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import has_fit_parameter
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.cox import fit_cox
 from softsurv.data.preprocess import Preprocessor
-from softsurv.errors import InvalidSurvivalDataError, warn
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.survival.policy_scores import CoxCurves, Curves
 from softsurv.exact.objectives.relative_risk import one_subject
 from softsurv.nonparametric import kaplan_meier
@@ -80,6 +81,7 @@ def survival_curves(
     time: FloatArray,
     event: BoolArray,
     treatment: Codes,
+    weight: FloatArray,
     horizon: float,
     model: Any,
     folds: list[tuple[Codes, Codes]],
@@ -89,30 +91,44 @@ def survival_curves(
     """Predicted survival of every row under each treatment, from models of the other folds, one per treatment.
 
     The default Cox models check the time limit at every step. A ``model`` of the user cannot be stopped; if the time is
-    up before it begins, the Kaplan-Meier curve of the treatment is taken instead.
+    up before it begins, the Kaplan-Meier curve of the treatment is taken instead. It gets the weights if these differ,
+    and must then take them.
     """
+    weight = weight / one_subject(weight)  # the penalty is one of subjects
     stop = StopSignal() if stop is None else stop
     times = grid_of(time[event & (time <= horizon)], most_times)
     n_treatments = int(treatment.max()) + 1
     if model is None:
-        return _cox_curves(frame, time, event, treatment, times, folds, stop)
+        return _cox_curves(frame, time, event, treatment, weight, times, folds, stop)
     curves, left_out = [], 0
     for a in range(n_treatments):
         values = np.empty((len(time), len(times)))
         for train, held_out in folds:
             here = train[treatment[train] == a]
             if stop.exhausted:
-                values[held_out], left_out = kaplan_meier(time[here], event[here])(times), left_out + 1
+                curve = kaplan_meier(time[here], event[here], weight[here])
+                values[held_out], left_out = curve(times), left_out + 1
                 continue
-            fitted = clone(model).fit(frame.iloc[here], (event[here], time[here]))
+            fitted = clone(model).fit(frame.iloc[here], (event[here], time[here]), **_weights_of(model, weight, here))
             values[held_out] = np.asarray(fitted.predict_survival_function(frame.iloc[held_out], times))
         curves.append(Curves(times, np.clip(values, 0.0, 1.0)))
     _warn_of_time(left_out, n_treatments * len(folds), "survival models; Kaplan-Meier curves stand for them")
     return curves
 
 
+def _weights_of(model: Any, weight: FloatArray, here: Codes) -> dict[str, FloatArray]:
+    """The argument with the weights of some rows; none where all rows weigh the same."""
+    if (weight == weight[0]).all():
+        return {}
+    if not has_fit_parameter(model, "sample_weight"):
+        raise InvalidParameterError(
+            f"survival_model must take sample_weight in fit, since the rows have different weights, got {model!r}"
+        )
+    return {"sample_weight": weight[here]}
+
+
 def _cox_curves(
-    frame: pd.DataFrame, time: FloatArray, event: BoolArray, treatment: Codes, times: FloatArray,
+    frame: pd.DataFrame, time: FloatArray, event: BoolArray, treatment: Codes, weight: FloatArray, times: FloatArray,
     folds: list[tuple[Codes, Codes]], stop: StopSignal,
 ) -> list[CoxCurves]:  # fmt: skip
     """Curves of all rows under each treatment by Cox models with a small ridge penalty.
@@ -131,7 +147,7 @@ def _cox_curves(
         for a in range(n_treatments):
             given = treatment[train] == a
             here = train[given]
-            cox = fit_cox(seen[given], time[here], event[here], RIDGE, stop)
+            cox = fit_cox(seen[given], time[here], event[here], RIDGE, stop, weight[here])
             log_risk[a, held_out], hazard[a, number] = cox.log_risk(unseen), cox.hazard_at(times)
             cut_off += not cox.converged and stop.exhausted
     _warn_of_time(cut_off, n_treatments * len(folds), "Cox models were fitted to the end")

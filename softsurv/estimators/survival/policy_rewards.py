@@ -76,7 +76,7 @@ class RestrictedMeanScoring:
         if self.method != "ips":
             require_events(names, codes[event])
             curves = survival_curves(
-                frame, time, event, codes, self.horizon, self.survival_model, folds, stop, most_times
+                frame, time, event, codes, weight, self.horizon, self.survival_model, folds, stop, most_times
             )
         if self.method != "direct":
             if propensity is None:

@@ -39,10 +39,21 @@ def test_another_tree_makes_another_estimator_and_leaves_the_first(rows, trees):
         del model.calibration_
 
 
-def test_what_has_no_such_source_is_told(rows, trees):
+def test_arguments_set_since_the_fit_change_nothing(rows, trees):
+    model = trees().set_params(objective="ibs", level_sets=True)
+    try:
+        assert near_source(model).depth == 2
+    finally:
+        model.set_params(objective="relative_risk", level_sets=False)
+    X, y = rows
+    levels = np.resize(list("abcdef"), len(X))
+    sets = OptimalSurvivalTree(max_depth=1, level_sets=True).fit(X.assign(level=levels), y)
     with pytest.raises(InvalidParameterError, match="level_sets=False, got True; fit without sets of levels"):
-        near_source(OptimalSurvivalTree(max_depth=1, level_sets=True).fit(*rows))
+        near_source(sets.set_params(level_sets=False))
+
+
+def test_what_has_no_such_source_is_told(rows, trees):
     with pytest.raises(InvalidParameterError, match="objective='relative_risk', got 'ibs'"):
-        near_source(OptimalSurvivalTree("ibs", max_depth=1))
+        near_source(OptimalSurvivalTree("ibs", max_depth=1).fit(*rows).set_params(objective="relative_risk"))
     with pytest.raises(InvalidParameterError, match="needs the training rows"):
         near_source(pickle.loads(pickle.dumps(trees())))

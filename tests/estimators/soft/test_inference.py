@@ -7,7 +7,7 @@ import torch
 from oracles.simulated import simulate
 
 from softsurv import SoftSurvivalTree
-from softsurv.estimators.soft.inference import covariance_of_leaves, sizes_of_splits
+from softsurv.estimators.soft.inference import centre_and_spread, covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.trees.split_effects import split_effects
 
@@ -49,6 +49,17 @@ def test_weights_of_rows_count(fitted, data):
     times = np.quantile(data.time.numpy()[data.event.numpy()], [0.25, 0.5, 0.75])
     expected = split_effects(fitted[0].tree_, data.x[again], times)
     np.testing.assert_allclose(sizes_of_splits([fitted[0].tree_], weighted), expected)
+
+
+@pytest.mark.parametrize("other", [torch.float64, torch.float32])
+def test_means_and_deviations_are_those_of_repeated_rows(fitted, data, other):
+    tree, weight = fitted[0].tree_, np.random.default_rng(0).integers(0, 4, data.n)
+    weighted = data._derive({"weight": torch.as_tensor(weight / 7)})
+    rows = data.x.numpy()[np.repeat(np.arange(data.n), weight)]
+    centre, spread = centre_and_spread(tree.to(other), weighted)
+    tree.to(torch.float64)
+    np.testing.assert_allclose(centre, rows.mean(0))
+    np.testing.assert_allclose(spread, rows.std(0))
 
 
 def test_the_covariance_is_the_inverse_hessian_of_a_leaf(data):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
@@ -36,7 +37,7 @@ def rows():
 
 def test_cox_curves_are_those_of_the_library(rows):
     frame, time, event, treatment, folds = rows
-    curves = survival_curves(frame, time, event, treatment, 1.0, None, folds)
+    curves = survival_curves(frame, time, event, treatment, np.ones(len(time)), 1.0, None, folds)
     for a, (train, held_out) in ((a, fold) for a in range(2) for fold in folds):
         encode = Preprocessor().fit(frame.iloc[train])
         train = train[treatment[train] == a]
@@ -49,10 +50,51 @@ def test_cox_curves_are_those_of_the_library(rows):
             assert (values[row, ~inside] == 1.0).all()
 
 
+class ByWeight(BaseEstimator):
+    """A survival model that can take weights, and writes down which."""
+
+    def fit(self, X, y, sample_weight=None):
+        given.append(sample_weight)
+        return self
+
+    def predict_survival_function(self, X, times):
+        return np.ones((len(X), len(times)))
+
+
+given: list = []
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_curves_of_weights_are_those_of_repeated_rows(rows, unit):
+    frame, time, event, treatment, folds = rows
+    weight = np.random.default_rng(1).integers(1, 4, len(time))
+    own = survival_curves(frame, time, event, treatment, unit * weight, 1.0, None, folds)
+    row = np.repeat(np.arange(len(time)), weight)
+    again = [tuple(np.flatnonzero(np.isin(row, part)) for part in fold) for fold in folds]
+    ones = np.ones(len(row))
+    repeated = survival_curves(frame.iloc[row], time[row], event[row], treatment[row], ones, 1.0, None, again)
+    for one, other in zip(own, repeated, strict=True):
+        assert_allclose(one.worked_out().values[row], other.worked_out().values, rtol=1e-9)
+
+
+def test_a_model_of_the_user_gets_the_weights(rows):
+    frame, time, event, treatment, folds = rows
+    weight = np.where(np.arange(len(time)) < 60, 2.0, 1.0)
+    given.clear()
+    survival_curves(frame, time, event, treatment, weight, 1.0, ByWeight(), folds)
+    first = folds[0][0][treatment[folds[0][0]] == 0]
+    assert given[0].tolist() == weight[first].tolist()
+    given.clear()
+    survival_curves(frame, time, event, treatment, np.full(len(time), 2.0), 1.0, ByWeight(), folds)
+    assert given == [None] * 6
+    with pytest.raises(InvalidParameterError, match="survival_model must take sample_weight in fit"):
+        survival_curves(frame, time, event, treatment, weight, 1.0, CoxPHSurvivalAnalysis(), folds)
+
+
 def test_cox_models_look_at_the_clock(rows):
     frame, time, event, treatment, folds = rows
     with pytest.warns(ConvergenceWarning, match="time_limit ended before 6 of 6 Cox models were fitted to the end"):
-        curves = survival_curves(frame, time, event, treatment, 1.0, None, folds, StopSignal(0.0))
+        curves = survival_curves(frame, time, event, treatment, np.ones(len(time)), 1.0, None, folds, StopSignal(0.0))
     assert all((curve.log_risk == 0).all() for curve in curves)  # no step was taken: Nelson-Aalen curves
     assert [len(curve.distinct()[0]) for curve in curves] == [3, 3]  # one for each fold
 
@@ -69,7 +111,9 @@ def test_models_of_ones_own_are_not_begun_after_the_time(rows):
     """What stands for them are the Kaplan-Meier curve of each treatment and the shares of the treatments."""
     frame, time, event, treatment, folds = rows
     with pytest.warns(ConvergenceWarning, match="time_limit ended before 6 of 6 survival models"):
-        curves = survival_curves(frame, time, event, treatment, 1.0, object(), folds, StopSignal(0.0))
+        curves = survival_curves(
+            frame, time, event, treatment, np.ones(len(time)), 1.0, object(), folds, StopSignal(0.0)
+        )
     train, held_out = folds[0]
     here = train[treatment[train] == 1]
     expected = kaplan_meier(time[here], event[here])(curves[1].times)
@@ -103,7 +147,7 @@ def test_survival_is_predicted_at_fewer_times_where_scores_would_take_too_long(r
     assert LEAST_TIMES < most < MOST_TIMES
     assert 0.2 < seconds <= 0.25
     frame, time, event, treatment, folds = rows
-    curves = survival_curves(frame, time, event, treatment, 3.0, None, folds, most_times=20)
+    curves = survival_curves(frame, time, event, treatment, np.ones(len(time)), 3.0, None, folds, most_times=20)
     assert len(curves[0].times) == 20
 
 
