@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import (
     add_entry_and_weight,
@@ -16,6 +16,9 @@ from softsurv.commands._input import (
     read_data,
 )
 from softsurv.commands._output import data_line, echo, output_folder, table
+
+if TYPE_CHECKING:
+    from softsurv.tune import StudyResult
 
 _EPILOG = """\
 examples:
@@ -120,7 +123,6 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, training=True)  # before optuna and torch, which are slow to load
 
     from softsurv.tune import parse_space, study
-    from softsurv.tune.results import parameter_columns
 
     space = dict(parse_space(text) for text in args.set)
     echo(data_line(data))
@@ -145,10 +147,7 @@ def run(args: argparse.Namespace) -> int:
         progress=False if args.no_progress else None,
         record={name: getattr(args, name) for name in RECORDED if getattr(args, name) is not None},
     )
-    shown = result.table().head(SHOWN)
-    rows = [["trial", *result.measures, *parameter_columns(result.parameters)]]
-    rows += [[_cell(row.get(name)) for name in rows[0]] for row in shown.to_dict("records")]
-    echo("", *table(rows), "", result.summary(), f"trials: {out / 'trials.csv'}")
+    echo("", *table(_best_rows(result)), "", result.summary(), f"trials: {out / 'trials.csv'}")
     if result.model is not None:
         echo(f"model: {out / 'model'}")
     return 0
@@ -157,6 +156,17 @@ def run(args: argparse.Namespace) -> int:
 def _cause(text: str | None, names: tuple[str, ...]) -> int | str | None:
     """A cause by its name or its code."""
     return int(text) if text is not None and text.isdigit() and text not in names else text
+
+
+def _best_rows(result: StudyResult) -> list[list[str]]:
+    """The best complete trials, each with what it tried; those that were stopped have measures of fewer folds."""
+    from softsurv.tune.results import parameter_columns
+
+    trials = result.table().query("state == 'complete'").head(SHOWN).to_dict("records")
+    tried = {t.number: parameter_columns(t.params) for t in result.study.get_trials(deepcopy=False)}
+    names = dict.fromkeys(name for trial in trials for name in tried[trial["trial"]])
+    rows = [["trial", *result.measures, *names]]
+    return rows + [[_cell(trial.get(name)) for name in rows[0]] for trial in trials]
 
 
 def _cell(value: Any) -> str:

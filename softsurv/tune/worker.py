@@ -188,6 +188,8 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
                 return
             time.sleep(MARK_SECONDS)
         except Exception as error:
+            if (hidden := _unwritten(error)) is not None:
+                raise hidden from None
             if not is_lost(error):
                 raise
             wait = next(waits, None)
@@ -198,6 +200,12 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
                 ) from error
             logger.warning("the study's database went away; trying again in %g s", wait)
             time.sleep(wait)
+
+
+def _unwritten(error: Exception) -> OSError | None:
+    """Why a journal could not be written, such as a full disk: optuna hides that behind an assertion of its own."""
+    hidden = error.__context__ if isinstance(error, AssertionError) else None
+    return hidden if isinstance(hidden, OSError) else None
 
 
 @contextmanager

@@ -37,6 +37,20 @@ def test_a_study_from_a_file(table, tmp_path, capsys):
     assert "3 complete" in capsys.readouterr().out
 
 
+def test_the_table_shows_complete_trials_and_what_they_tried(table, tmp_path, capsys):
+    """A pruned trial has the mean of fewer folds; a fixed argument stands in the last lines alone."""
+    out = tmp_path / "out"
+    settings = ["--set", "depth=0", "leaf=weibull", "l2=0.1..1e6", "--measures", "harrell_c", "--pruner", "median"]
+    arguments = ["tune", str(table), "--time", "t", "--event", "died", "--trials", "12", "--folds", "4", *settings]
+    assert main([*arguments, "--out", str(out), "--no-progress"]) == 0
+    head, *rows = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert head.split() == ["trial", "harrell_c", "l2"]
+    trials = pd.read_csv(out / "trials.csv")
+    assert (trials["state"] == "pruned").any()
+    complete = trials.loc[trials["state"] == "complete", "trial"]
+    assert [int(row.split()[0]) for row in rows] == complete.head(5).to_list()
+
+
 def test_late_entry_intervals_and_weights_reach_the_fits(data, tmp_path, capsys):
     """Each trial trains on what the file says, and the written model is that of the same call in Python."""
     rng, time = np.random.default_rng(0), data.time.numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import warnings
@@ -56,6 +57,17 @@ def test_no_time_is_no_trial_and_a_callback_stops():
     study = stopping.open(InMemoryStorage())
     work(stopping, study)
     assert len(study.trials) == 1
+
+
+def test_a_result_that_the_disk_does_not_take_is_told_as_such(monkeypatch):
+    def full(self, trial_id, state, values=None):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    plan = plan_of()
+    study = plan.open(InMemoryStorage())
+    monkeypatch.setattr(InMemoryStorage, "set_trial_state_values", full)
+    with pytest.raises(OSError, match="No space left"):
+        work(plan, study)
 
 
 def test_a_worker_takes_no_further_trial_where_its_parent_was_killed(monkeypatch):

@@ -76,9 +76,18 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
             refuse_twice(frame)
             validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
+    if _holds_named_values(X):
+        return as_frame(X)  # refuses it: scikit-learn would say to reshape
     X = plain_array(X) if _is_special(X) else X
     array = validate_data(estimator, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
     return as_frame(np.asarray(array))
+
+
+def _holds_named_values(X: Any) -> bool:
+    """Whether values have names, though not as columns: a row or column of a frame, named fields, a list of dicts."""
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and isinstance(X[0], Mapping)
+    return isinstance(X, pd.Series) or getattr(getattr(X, "dtype", None), "names", None) is not None
 
 
 def _is_special(values: Any) -> bool:

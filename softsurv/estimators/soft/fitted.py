@@ -17,7 +17,7 @@ from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.base import SurvivalTreeBase
+from softsurv.estimators.shared.base import ROWS_AT_ONCE, SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.tables import check_room_to_encode
 from softsurv.estimators.soft.bands import CurveBands
@@ -184,6 +184,13 @@ class FittedSoftEstimator(CurveBands, SoftReading, SoftCauses, SoftStarts, Survi
 
     def _time_of_hazard(self, prepared: PreparedRows, log_hazard: FloatArray | float) -> FloatArray:
         """Smallest time at which log H is that of each row (n,), or of all; inf where it never is, (n,)."""
+        found, level = np.empty(len(prepared)), np.broadcast_to(log_hazard, len(prepared))
+        for begin in range(0, len(found), ROWS_AT_ONCE):  # few, as each step of the search reads all
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            found[rows] = self._time_of_hazard_of_some(prepared[rows], level[rows])
+        return found
+
+    def _time_of_hazard_of_some(self, prepared: PreparedRows, log_hazard: FloatArray) -> FloatArray:
         with torch.no_grad():
             if self.cause_trees_:
                 return self._time_of_hazard_of_all(prepared, log_hazard)

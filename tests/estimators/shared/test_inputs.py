@@ -36,6 +36,21 @@ def test_tables_keep_names_categories_and_gaps():
         checked_frame(model, FRAME.rename(columns={"b": "c"}))
 
 
+@pytest.mark.parametrize(
+    ("X", "remedy"),
+    [
+        (FRAME.to_dict("records"), r"use pandas.DataFrame\(X\) for rows of named fields"),
+        (FRAME.to_records(index=False), r"use pandas.DataFrame\(X\) for rows of named fields"),
+        (FRAME.iloc[0], r"X.to_frame\(\).T for a single row"),
+    ],
+)
+def test_rows_of_named_values_are_told_how_to_become_a_frame(X, remedy):
+    model = BaseEstimator()
+    checked_frame(model, FRAME, reset=True)
+    with pytest.raises(InvalidSurvivalDataError, match=remedy):
+        checked_frame(model, X)
+
+
 def test_arrays_have_numbered_columns_and_no_infinity():
     model = BaseEstimator()
     found = checked_frame(model, np.ma.array([[1.0, 2.0]], mask=[[False, True]]), reset=True)

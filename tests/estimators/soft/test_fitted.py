@@ -13,8 +13,10 @@ from numpy.testing import assert_allclose
 
 from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.soft import fitted
 from softsurv.hazards import family_names
 from softsurv.metrics import harrell_c
+from softsurv.trees.soft_tree import SoftTree
 
 SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
 TIMES = np.array([0.0, 0.3, 2.0, 8.0, 30.0])
@@ -30,6 +32,17 @@ def test_survival_starts_at_one_and_falls(trees, rows, family, path):
     assert np.all((survival >= 0) & (survival <= 1))
     assert np.all(np.diff(survival) <= 0)
     assert_allclose(survival, np.exp(-trees(family).predict_cumulative_hazard_function(rows[0], TIMES, path=path)))
+
+
+@pytest.mark.parametrize("after", [None, 2.0])
+def test_quantiles_are_sought_for_few_rows_at_once(trees, rows, monkeypatch, after):
+    """A search over all rows left the processor's cache: a million medians took four times as long."""
+    tree, sizes, inner = trees("spline_po"), [], SoftTree.time_of_hazard
+    expected = tree.predict_quantile(rows[0], 0.3, after=after)
+    monkeypatch.setattr(fitted, "ROWS_AT_ONCE", 50)
+    monkeypatch.setattr(SoftTree, "time_of_hazard", lambda *given: sizes.append(len(given[1])) or inner(*given))
+    assert_allclose(tree.predict_quantile(rows[0], 0.3, after=after), expected, rtol=1e-9)
+    assert sizes == [50, 50, 20]
 
 
 @pytest.mark.parametrize("family", family_names())
