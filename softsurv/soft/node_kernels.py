@@ -43,13 +43,13 @@ def rows_by_node(weight, order, begin):
 def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradient, scratch):
     """Loss of a block of rows in a leaf with the parameters ``point`` (Q + K,); its gradient is added.
 
-    ``x`` (Q, N), ``time`` (F, N), ``event`` and ``mass`` (N,).
+    ``x`` (Q, N), ``time`` (F, N), ``event`` and ``mass`` (N,). The first of ``scratch`` holds what else is in the
+    predictors, usually 0; the fourth gets the derivatives by them.
     """
     n, columns = last - first, x.shape[0]
     z, up, loss, slope, steep = scratch[0][:n], scratch[1][:n], scratch[2][:n], scratch[3][:n], scratch[4][:n]
     weight = scratch[5]
     events, share, kinds = event[first:last], mass[first:last], point.size - columns
-    z[:] = 0.0
     add_linear(point[:columns], x, first, last, z)
     if baseline == GIVEN:
         rise, log_slope = time[0, first:last], time[1, first:last]
@@ -130,6 +130,7 @@ def leaf_rounds(state, limits, rounds, link, baseline, design, time, event, reac
                     leaf = slice((node * width + part) * size, (node * width + part + 1) * size)
                     for first in range(begin[node], begin[node + 1], BLOCK):
                         last = min(first + BLOCK, begin[node + 1])
+                        scratch[0][: last - first] = 0.0
                         value += leaf_block(
                             link, baseline, trial[leaf], features, times, events[0], mass[part], first, last,
                             gradient[leaf], scratch,

@@ -59,3 +59,25 @@ def add_products(table, first, last, slope, out):
     while r < out.size:
         out[r] += inner(table[r, first:last], slope)
         r += 1
+
+
+@loop_part(**FUSED)
+def fill_few(weights, order, begin, column, value, first, last, z):
+    """Fill ``z`` with the linear combinations of rows of few numbers.
+
+    Those of row i are ``begin[i]`` to ``begin[i + 1]``. ``order`` (N,): the rows; ``first`` to ``last`` are meant.
+    """
+    for i in range(last - first):
+        row, total = order[first + i], 0.0
+        for at in range(begin[row], begin[row + 1]):
+            total += weights[column[at]] * value[at]
+        z[i] = total
+
+
+@loop_part(**FUSED)
+def add_few_products(order, begin, column, value, first, last, slope, out):
+    """Add the inner products of ``slope`` with the columns of such rows to ``out`` (Q,)."""
+    for i in range(last - first):
+        row = order[first + i]
+        for at in range(begin[row], begin[row + 1]):
+            out[column[at]] += slope[i] * value[at]

@@ -12,34 +12,40 @@ import numpy as np
 from softsurv.loops import FLOAT, INT, flags, floats, ints, together
 from softsurv.soft.jit import FUSED, loop, loop_part
 from softsurv.soft.node_kernels import leaf_block
-from softsurv.soft.packed_rows import packed, packed_columns
+from softsurv.soft.packed_rows import add_few_products, fill_few, packed, packed_columns
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.soft.step_kernels import advance_tree, inner
 
 STATE = together(*floats(3), *ints(2), *floats(1, 2, 1, 1, 1), *ints(1), *flags(1))
 LIMITS_OF_ROUNDS = together(FLOAT, FLOAT, FLOAT, FLOAT, INT)
+FEW = together(*ints(1, 2, 1), *floats(1))
 PENALTIES = together(*floats(2), *flags(2), *floats(1))
 METRIC = together(*floats(3, 2, 2, 3, 4), *ints(1), *flags(2), *floats(4))
 
 
-@loop(STATE, LIMITS_OF_ROUNDS, INT, INT, INT, *floats(3, 3, 2, 2), *ints(2), PENALTIES, METRIC, **FUSED)
-def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass, leaf, penalties, metric):
+@loop(STATE, LIMITS_OF_ROUNDS, INT, INT, INT, FEW, *floats(3, 3, 2, 2), *ints(2), PENALTIES, METRIC, **FUSED)
+def fit_rounds(state, limits, rounds, link, baseline, few, design, time, event, mass, leaf, penalties, metric):
     """Fit the models of all leaves together.
 
     Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
-    ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``design`` (G, N, Q), ``time`` (G, F, N), ``event``
-    (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength (M, Q + K), which deviations are free (M, Q + K), and
+    ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``few``: the columns (Q,), of which the first D are
+    in ``design`` (G, N, D) and the others are mostly 0; where the numbers of a row other than 0 begin (G, N + 1), their
+    columns and values (E,). ``time`` (G, F, N), ``event`` (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength
+    (M, Q + K), which deviations are free (M, Q + K), and
     the ridge (M,). ``metric``: as in `next_step`.
     """
     table, direction, step, moving = state[0], state[3], state[5], state[8]
     strength, free, ridge = penalties
-    (trees, rows), columns, size = mass.shape, design.shape[2], strength.shape[1]
+    place, starts, column, number = few
+    (trees, rows), columns, dense, size = mass.shape, place.size, design.shape[2], strength.shape[1]
     leaves, per_group = table.shape[2] // size - 1, trees // len(design)
     at_x, pairs = table.shape[1] // 3 * 2 - 1, table.shape[1] // 3 - 1
     order, begin = np.empty(rows, np.int64), np.empty(leaves + 1, np.int64)
-    x, times = np.empty((columns, rows)), np.empty((time.shape[1], rows))
+    x, times = np.empty((dense, rows)), np.empty((time.shape[1], rows))
     own = np.empty((2, rows))  # events and weights
     point, slopes = np.empty(size), np.empty(size)
+    near, by_near = np.empty(dense + size - columns), np.empty(dense + size - columns)  # of the design and the shapes
+    at_near = np.append(place[:dense], np.arange(columns, size))
     trial, gradient, scaled = np.empty(table.shape[2]), np.empty(table.shape[2]), np.empty(table.shape[2])
     scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(size)
     room = np.empty((4, pairs)), np.empty((2, pairs, pairs))
@@ -61,11 +67,17 @@ def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass,
                 off = (k + 1) * size
                 for i in range(size):
                     point[i], slopes[i] = trial[i] + trial[off + i], 0.0
+                for i in range(near.size):
+                    near[i], by_near[i] = point[at_near[i]], 0.0
                 for first in range(begin[k], begin[k + 1], BLOCK):
                     last = min(first + BLOCK, begin[k + 1])
+                    fill_few(point, order, starts[g], column, number, first, last, scratch[0])
                     value += leaf_block(
-                        link, baseline, point, x, times, own[0], own[1], first, last, slopes, scratch
+                        link, baseline, near, x, times, own[0], own[1], first, last, by_near, scratch
                     )  # fmt: skip
+                    add_few_products(order, starts[g], column, number, first, last, scratch[3], slopes)
+                for i in range(near.size):
+                    slopes[at_near[i]] += by_near[i]
                 for i in range(size):
                     gradient[i] += slopes[i]
                     if free[m, i]:

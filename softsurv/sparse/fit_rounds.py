@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.one_pass import arrays, baseline_of, code_of, is_compiled
 from softsurv.soft.optimisers import Rounds
 from softsurv.sparse import fit_kernels
@@ -28,6 +29,12 @@ OWN_PRODUCTS = 32
 MOST_NUMBERS = 2**24
 """Largest design, in numbers, that is copied and sorted by leaf: 128 MiB. Larger ones are fitted round by round."""
 
+MANY_COLUMNS = 64
+"""From so many columns on, those are looked for that are mostly 0, such as the levels of a category of hundreds."""
+
+MOSTLY_ZERO = 0.125
+"""Largest share of numbers other than 0 in such a column."""
+
 SHARED_TABLE = 5
 """Place of the parameters ``at`` among the tables of a metric (`fit_kernels.next_step`): the same for every tree."""
 
@@ -41,12 +48,13 @@ def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
     link, baseline = code_of(p.family.link), baseline_of(p.family)
     if link is None or baseline is None or not p.right_censored or not is_compiled(p.design, p.weight):
         return None
-    if p.design[0].numel() > MOST_NUMBERS:
+    few, design = parted(p.design)
+    if (design[0].numel() + len(few[-1])) > MOST_NUMBERS:
         return None
-    rows = arrays(p.design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
+    rows = arrays(design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
     penalties = tuple(arrays(leaves.strength, leaves.free, leaves.ridge))
     guess, trees = tuple(arrays(*_tables(metric, p.weight))), len(leaves.leaf)
-    of_tree = leaves.leaf[0].numel() * (p.design.shape[-1] + OWN_PRODUCTS)
+    of_tree = leaves.leaf[0].numel() * (design.shape[-1] + OWN_PRODUCTS) + len(few[-1]) // len(design)
     together = PRODUCTS_A_CALL // max(trees * of_tree, 1)
     # where rounds of all trees take long, each has its own calls: a sort then serves several rounds
     apart = trees > 1 and together < ROUNDS_A_SORT
@@ -54,12 +62,12 @@ def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
 
     def rounds(state: tuple[Any, ...], limits: tuple[float, ...], most: int, stop: Callable[[], bool]) -> int:
         """Take rounds of the trees that still move: of all in one call, or of each in a call of its own."""
-        count, tables = min(at_once, most), (state, rows, penalties, guess)
+        count, tables = min(at_once, most), (state, few, rows, penalties, guess)
         for tree in np.flatnonzero(state[-1]) if apart else [None]:
             if stop():
                 break
-            moved, own, held, metric_ = tables if tree is None else _of_tree(tables, int(tree), trees)
-            fit_kernels.fit_rounds(moved, limits, count, link, baseline, *own, held, metric_)
+            moved, sparse, own, held, metric_ = tables if tree is None else _of_tree(tables, int(tree), trees)
+            fit_kernels.fit_rounds(moved, limits, count, link, baseline, sparse, *own, held, metric_)
         return count
 
     return rounds
@@ -72,9 +80,38 @@ def _of_tree(tables: Sequence[Sequence[NDArray[Any]]], tree: int, trees: int) ->
         at = tree * len(table) // trees
         return table[at : at + 1]
 
-    *others, guess = tables
+    moved, (place, begin, column, value), *others, guess = tables
     metric = tuple(table if k == SHARED_TABLE else part(table) for k, table in enumerate(guess))
-    return [*(tuple(map(part, of_kind)) for of_kind in others), metric]
+    few = place, part(begin), column, value
+    return [tuple(map(part, moved)), few, *(tuple(map(part, of_kind)) for of_kind in others), metric]
+
+
+def parted(design: Tensor) -> tuple[tuple[NDArray[Any], ...], Tensor]:
+    """The numbers other than 0 in columns that have few, as `fit_kernels.fit_rounds` takes them, and the other columns.
+
+    Returns
+    -------
+    few : place (Q,), begin (G, N + 1), column (E,), value (E,)
+    design : Tensor (G, N, D)
+    """
+    groups, rows, columns = design.shape
+    table, begin = design.detach().numpy(), np.zeros((groups, rows + 1), dtype=np.int64)
+    few = np.zeros(columns, dtype=bool)
+    if columns >= MANY_COLUMNS:
+        few = np.max([np.count_nonzero(part, axis=0) for part in table], axis=0) <= MOSTLY_ZERO * rows
+    if not few.any():
+        return (np.arange(columns), begin, np.zeros(0, dtype=np.int64), np.zeros(0)), design
+    columns_of, values, count = list[IntArray](), list[FloatArray](), 0
+    for g, part in enumerate(table):
+        row, column = np.nonzero(part)
+        row, column = row[few[column]], column[few[column]]
+        begin[g] = count + np.searchsorted(row, np.arange(rows + 1))
+        columns_of.append(column)
+        values.append(part[row, column])
+        count += len(row)
+    place = np.concatenate([np.flatnonzero(~few), np.flatnonzero(few)])
+    dense = torch.from_numpy(np.ascontiguousarray(table[:, :, ~few]))
+    return (place, begin, np.concatenate(columns_of), np.concatenate(values)), dense
 
 
 def _tables(metric: LeafMetric, like: Tensor) -> tuple[Tensor, ...]:

@@ -37,7 +37,7 @@ def test_a_quadratic_penalty_and_its_slope():
 
 
 def scratch_of(kinds):
-    return (*(np.empty(BLOCK) for _ in range(5)), np.empty(max(kinds, 1) + 9))
+    return (np.zeros(BLOCK), *(np.empty(BLOCK) for _ in range(4)), np.empty(max(kinds, 1) + 9))
 
 
 def predictors(baseline, point, q, x, time):

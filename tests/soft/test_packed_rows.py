@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from oracles.plain_python import plain
 
-from softsurv.soft.packed_rows import add_linear, add_products, packed, packed_columns
+from softsurv.soft.packed_rows import (
+    add_few_products,
+    add_linear,
+    add_products,
+    fill_few,
+    packed,
+    packed_columns,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -29,3 +36,17 @@ def test_products_of_a_part_of_the_rows(columns):
     plain(add_products)(table, 3, 7, slope, out)
     np.testing.assert_allclose(z, expected[0])
     np.testing.assert_allclose(out, expected[1])
+
+
+def test_products_of_rows_of_few_numbers_are_those_of_the_table():
+    table, order = RNG.normal(size=(8, 5)) * (RNG.random((8, 5)) < 0.3), np.array([7, 0, 3, 5, 2, 1])
+    row, column = np.nonzero(table)
+    begin, value = np.searchsorted(row, np.arange(9)), table[row, column]
+    weights, slope = RNG.normal(size=5), RNG.normal(size=3)
+    z, out = np.full(4, np.nan), RNG.normal(size=5)
+    expected = out + slope @ table[order[2:5]]
+    plain(fill_few)(weights, order, begin, column, value, 2, 5, z)
+    plain(add_few_products)(order, begin, column, value, 2, 5, slope, out)
+    np.testing.assert_allclose(z[:3], table[order[2:5]] @ weights)
+    assert np.isnan(z[3])
+    np.testing.assert_allclose(out, expected)

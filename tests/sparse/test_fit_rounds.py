@@ -1,5 +1,6 @@
 """Fits of leaves in whole compiled rounds against the rounds of torch's operators."""
 
+import numpy as np
 import pytest
 import torch
 from oracles.simulated import simulate, with_everything
@@ -10,7 +11,7 @@ from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.sparse import fit_kernels
-from softsurv.sparse.fit_rounds import ROUNDS_A_SORT, rounds_of
+from softsurv.sparse.fit_rounds import ROUNDS_A_SORT, parted, rounds_of
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, fit_leaves
 from softsurv.sparse.leaf_metric import leaf_metric
 from softsurv.stopping import StopSignal
@@ -62,6 +63,51 @@ def test_wide_tables_have_the_diagonal_of_the_metric(monkeypatch):
     problem = make_problem(simulate(ROWS), get_family("spline_ph"), n_trees=2)
     assert leaf_metric(_leaves(problem), torch.zeros(2, problem.family.n_shape).double()).inverse.dim() == 2
     assert_same(problem, torch.inf, 6)
+
+
+def with_levels(n, n_levels, seed=0):
+    """Rows with a column of 0 and 1 for each level of a category, some between the numbers."""
+    data, level = simulate(n, seed=seed), np.random.default_rng(seed).integers(0, n_levels, n)
+    frame = data.X.copy()
+    for k in range(n_levels):
+        frame.insert(k % 3, f"level {k}", (level == k).astype(float))
+    return data._derive({"X": frame})
+
+
+@pytest.mark.parametrize("slopes", [torch.inf, 0.05])
+@pytest.mark.parametrize("family", ["exponential", "weibull", "spline_po"])
+def test_columns_that_are_mostly_zero_are_skipped_where_they_are(family, slopes, monkeypatch):
+    weight = torch.ones(TREES, ROWS).double()
+    weight[1, ::5] = 0
+    problem = make_problem(with_levels(ROWS, 70), get_family(family), weight=weight)
+    assert parted(problem.design)[1].shape[-1] == 4  # the ones and the numbers
+    assert_same(problem, slopes, 6)
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)  # one tree a call
+    assert_same(problem, slopes, 6)
+
+
+def test_groups_have_their_own_numbers_other_than_zero(monkeypatch):
+    parts = [make_problem(with_levels(n, 70, n), get_family("spline_ph"), n_trees=2) for n in (200, 171)]
+    problem = join_problems(parts)
+    (place, begin, column, value), dense = parted(problem.design)
+    table = torch.zeros_like(problem.design).numpy()
+    table[:, :, place[: dense.shape[-1]]] = dense.numpy()
+    for g, starts in enumerate(begin):
+        for row in range(len(starts) - 1):
+            some = slice(starts[row], starts[row + 1])
+            table[g, row, column[some]] = value[some]
+    np.testing.assert_array_equal(table, problem.design.numpy())
+    assert_same(problem, torch.inf, 6)
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)
+    assert_same(problem, torch.inf, 6)
+
+
+def test_a_large_table_of_levels_is_small_without_its_zeros(monkeypatch):
+    problem = make_problem(with_levels(ROWS, 70), get_family("weibull"))
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.MOST_NUMBERS", 5 * ROWS)
+    assert _takes(problem)
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.MANY_COLUMNS", 1000)
+    assert not _takes(problem)
 
 
 def _leaves(problem):
