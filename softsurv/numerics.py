@@ -89,11 +89,12 @@ def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviation along the last axis, also where squares of the values overflow."""
+    """Standard deviation along the last axis, also where squares of the values overflow, or are 0 to rounding."""
     largest = np.abs(values).max(-1, initial=0.0, keepdims=True)
-    if not (largest > SQUARES_UP_TO).any():
+    extreme = (largest > SQUARES_UP_TO) | ((largest > 0) & (largest < 1 / SQUARES_UP_TO))
+    if not extreme.any():
         return np.asarray(values.std(-1))
-    scale = np.where(largest > SQUARES_UP_TO, largest, 1.0)
+    scale = np.where(extreme, largest, 1.0)
     return np.asarray((values / scale).std(-1) * scale[..., 0])
 
 

@@ -133,8 +133,8 @@ def test_a_child_forked_after_torch_was_at_work_does_not_wait_for_its_threads():
     assert done.returncode == 7
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e150, 1e155, 1e300])
-def test_the_spread_of_values_whose_squares_overflow(scale):
+@pytest.mark.parametrize("scale", [1.0, 1e150, 1e155, 1e300, 1e-155, 1e-300])
+def test_the_spread_of_values_whose_squares_leave_the_floats(scale):
     values = np.random.default_rng(0).normal(size=(3, 50))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -255,6 +255,7 @@ def _efron(
     if entry is not None:
         frame, how["entry_col"] = frame.assign(entry=entry), "entry"
     if weight is not None:
-        frame, how["weights_col"] = frame.assign(weight=weight), "weight"
+        mean = weight.mean()  # lifelines takes gradients of small weights for those of an optimum
+        frame, how["weights_col"] = frame.assign(weight=weight / mean), "weight"
     fitted = CoxPHFitter().fit(frame, "time", "event", **how)
     return np.asarray(fitted.params_[names], dtype=float)

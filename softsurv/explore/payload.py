@@ -134,7 +134,10 @@ def _range(
         splits = [node.split for node in view.branches if isinstance(node.split, QuestionSplit)]
         known = [cut for s in splits for cut in s.boundaries(view.columns, np.zeros(0), source)]
     both = np.append(values, known)
-    low, high = float(np.nanmin(both)), float(np.nanmax(both))
+    both = both[~np.isnan(both)]
+    if not both.size:  # no value is known, and no question asks for one: any range will do
+        return 0.0, 1.0
+    low, high = float(both.min()), float(both.max())
     if view.preprocessor is None and known:  # both answers to a question were given in training
         beyond = BEYOND * (high - low or 1.0)
         low, high = min(low, min(known) - beyond), max(high, max(known) + beyond)

@@ -107,7 +107,7 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
         below_each(values[columns[c]], order[columns[c]], place, sums, size, causes, own, low, low_size, at)
         if k > 1:
             gains_below(low, total, penalty, causes, cut)
-        margin = max(close * (1.0 + max(abs(own[0]), abs(own[n - 1]))), room[c])
+        margin = max(close * max(abs(own[0]), abs(own[n - 1])), room[c])
         for t in range(1, n):
             if own[t] - own[t - 1] > margin and low_size[t] >= least and all_size - low_size[t] >= least:
                 if k == 1:  # gain of the rows below the cut; of the reverse rule

@@ -27,7 +27,7 @@ def shortest(scores: FloatArray, near: float, avoid: bool, clearance: float = 0.
     low, high = float(scores[0]), float(scores[-1])
     if not low < near < high:
         return low
-    margin = CLOSE * (1 + max(abs(low), abs(high)))
+    margin = CLOSE * max(abs(low), abs(high))
     for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
         step = 10.0**exponent
         nearest = math.floor(near / step + 0.5)

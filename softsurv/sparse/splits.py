@@ -135,7 +135,7 @@ class NodeRows:
         """Best cut along ``turn`` times the score of a rule."""
         table, score = self.table if turn > 0 else -self.table, rule.score(self.data.values)[self.rows]
         order = np.argsort(score, kind="stable")
-        margin = max(CLOSE * (1 + float(np.abs(score).max())), 2 * self.data.clearance(rule))
+        margin = max(CLOSE * float(np.abs(score).max()), 2 * self.data.clearance(rule))
         how = (self.size, self.least, self.penalty, margin, causes_of(table))
         gains, best = cut_gains(score, order, table, *how)
         if turn < 0:  # rows above the cut go right: they lose the whole table

@@ -122,6 +122,17 @@ def test_weights_count_as_rows():
     np.testing.assert_allclose(*null, atol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e-90, 1e90])
+def test_cox_does_not_depend_on_the_unit_of_the_weights(unit):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=80)})
+    known = {"time": rng.exponential(np.exp(X["a"])), "cause": rng.integers(0, 3, 80)}
+    weight = rng.uniform(0.5, 2.0, 80)
+    one, other = (CauseSpecificCox().fit(X, **known, weight=w).coefficients_ for w in (weight, unit * weight))
+    assert np.abs(one).min() > 0.01
+    np.testing.assert_allclose(other, one, rtol=1e-4)
+
+
 def test_one_kind_of_event_is_kaplan_meier():
     train, test = load_dataset("veterans").split(seed=0)
     times = np.array([10.0, 100.0, 300.0])

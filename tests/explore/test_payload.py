@@ -79,6 +79,19 @@ def test_features_have_a_range_or_levels(uneven, mixed):
             assert all(narrow["age"]["low"] < cut < narrow["age"]["high"] for cut in cuts)
 
 
+def test_a_feature_without_a_known_value_has_a_range_all_the_same(uneven):
+    tree, data = uneven.tree, uneven.data
+    asked = {node.split.source.name for node in tree_view(tree).branches}
+    numbers = [s["name"] for s in sources_of(tree_view(tree), data.X) if s["levels"] is None]
+    unknown = next(name for name in numbers if name not in asked)
+    rows = data.with_features(data.X.assign(**{unknown: np.nan}))
+    payload = explorer_payload(tree, rows)
+    assert json.loads(json.dumps(payload, allow_nan=False)) == payload
+    (source,) = (source for source in payload["sources"] if source["name"] == unknown)
+    assert source["low"] < source["high"]
+    assert {row[unknown] for row in payload["rows"]} == {None}
+
+
 def test_rows_are_numbers_text_and_none(uneven):
     X = uneven.data.X
     rows = rows_of(X, sources_of(tree_view(uneven.tree), X))

@@ -70,10 +70,11 @@ def error_of(goal, tp, fp):
     """One minus the measure with so many true and false positives."""
     if goal.kind == F1:
         return 1.0 - 2.0 * tp / (tp + goal.positives + fp)
-    called, rest = tp + fp, goal.negatives + goal.positives - tp - fp
+    called = (tp + fp) * (goal.negatives + goal.positives - tp - fp)
+    if called <= 0.0:  # with one label for all, nothing is found
+        return 1.0
     found = tp * (goal.negatives - fp) - fp * (goal.positives - tp)
-    scale = max(called * rest * goal.positives * goal.negatives, 1e-300)  # with one label for all, nothing is found
-    return 1.0 - found / np.sqrt(scale)
+    return 1.0 - found / (np.sqrt(called) * np.sqrt(goal.positives * goal.negatives))
 
 
 @shared_kernel

@@ -51,6 +51,9 @@ TASK = Task("relative_risk", None, leaf_costs)
 MOST_REPEATS = 100
 """Weights that are up to so many times a common unit may be numbers of repeated rows."""
 
+ALL_WHOLE = 2.0**52
+"""From here on every double is a whole number."""
+
 LOOKED_AT_FIRST = 64
 """So many weights tell nearly all units apart."""
 
@@ -67,7 +70,7 @@ def one_subject(weight: np.ndarray) -> float:
     some = weight[weight > 0]
     least = float(some.min())
     times = some / least
-    counts = bool((some == np.rint(some)).all())
+    counts = bool(some.max() < ALL_WHOLE and (some == np.rint(some)).all())
     if counts or _have_a_unit(times):
         return least
     return float(np.sum(some * times) / np.sum(times))

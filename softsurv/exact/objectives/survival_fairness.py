@@ -240,9 +240,10 @@ def fairness_front(
 def nondominated_points(points: list[FrontPoint]) -> list[FrontPoint]:
     """Points of which no other is at least as good in all three and better in one; equal ones once."""
     numbers = np.array([[p.deviance, p.leaves, p.difference] for p in points]).reshape(-1, 3)
+    size = np.append(np.abs(numbers[:, 0]).max(initial=0.0), [1.0, 1.0])  # deviances have the unit of the weights
     kept: list[FrontPoint] = []
     for i, here in enumerate(numbers):
-        close = np.abs(numbers - here) <= SLACK * (1 + np.abs(here))
+        close = np.abs(numbers - here) <= SLACK * (size + np.abs(here))
         no_worse = ((numbers <= here) | close).all(axis=1)
         better = ((numbers < here) & ~close).any(axis=1)
         equal_before = close.all(axis=1)[:i].any()

@@ -63,8 +63,8 @@ def matthews(v: FloatArray, positives: float, negatives: float) -> float:
     """Matthews correlation at (FN, FP); 0 where all rows get one class."""
     fn, fp = v
     tp, tn = positives - fn, negatives - fp
-    scale = (tp + fp) * positives * negatives * (tn + fn)
-    return float((tp * tn - fp * fn) / np.sqrt(scale)) if scale > 0 else 0.0
+    called, true = (tp + fp) * (tn + fn), positives * negatives  # in any unit: all four together may leave the floats
+    return float((tp * tn - fp * fn) / (np.sqrt(called) * np.sqrt(true))) if called > 0 else 0.0
 
 
 MEASURES: dict[str, Measure] = {"f1": f1, "mcc": matthews}

@@ -66,6 +66,20 @@ def test_sample_weights_repeat_rows(data):
     assert weighted.objective_ == pytest.approx(repeated.objective_)
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("objective", SCORES)
+def test_the_unit_of_the_weights_changes_nothing(data, objective, unit):
+    X, y, _ = data
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    tree, same = (
+        OptimalClassificationTree(objective, 2, thresholds=4).fit(X, y, sample_weight=w)
+        for w in (weight, unit * weight)
+    )
+    assert tree.tree_.n_leaves > 1
+    assert same.objective_ == pytest.approx(tree.objective_)
+    assert 1 - same.objective_ == pytest.approx(SCORES[objective](y, same.predict(X), sample_weight=weight))
+
+
 @pytest.mark.parametrize("objective", ["f1", "mcc"])
 @pytest.mark.parametrize("n", [1, 3])
 def test_other_numbers_of_classes_are_refused(objective, n):

@@ -38,6 +38,22 @@ def agrees(tree, X):
     return np.array([printed.leaf(row) for row in rows]) == tree.apply(X)
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1e-290, 1e90])
+def test_the_unit_of_the_features_changes_no_rule(unit):
+    rng = np.random.default_rng(1)
+    X, kind = pd.DataFrame(rng.normal(size=(150, 3)).round(3), columns=list("abc")), rng.choice(list("uvw"), 150)
+    time, event = rng.exponential(np.exp(0.9 * X["a"] + (kind == "u"))) + 0.05, rng.random(150) < 0.75
+    tree, same = (
+        SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0, max_terms=3).fit(
+            rows.assign(kind=kind), (event, time)
+        )
+        for rows in (X, unit * X)
+    )
+    (rule,), (other,) = tree.tree_.rules, same.tree_.rules
+    assert (other.columns, other.coefficients) == (rule.columns, rule.coefficients)
+    assert other.threshold == pytest.approx(unit * rule.threshold, rel=1e-9, abs=0.0)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::softsurv.errors.DataWarning")  # levels that the few training rows do not show
 @pytest.mark.parametrize("max_terms", [1, 3, None])

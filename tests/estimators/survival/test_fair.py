@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from softsurv import OptimalSurvivalTree, load_dataset, load_model
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidTimesError, LimitWarning
 from softsurv.estimators.survival.fair import OptimalFairSurvivalTree, group_difference, survival_fairness_front
 from softsurv.results import Status
@@ -67,6 +68,19 @@ def test_front_of_the_estimator_is_nondominated_and_ends_at_the_free_tree():
     assert [tree.n_leaves for tree in front.trees] == front.table["leaves"].tolist()
     free = OptimalSurvivalTree(max_depth=2, min_samples_leaf=1).fit(features, data.y)
     assert front.table["deviance"].min() == pytest.approx(free.objective_)
+
+
+def test_a_front_does_not_depend_on_the_unit_of_the_weights():
+    data = load_dataset("gbsg2")
+    part = data.take(np.arange(0, data.n, 4))
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, part.n)
+    fronts = []
+    for unit in (1.0, 1e-12):
+        rows = survival_data(part.X, (part.event, part.time), weight=unit * weight, group=part.X["age"] >= 55)
+        fronts.append(survival_fairness_front(rows, group=None, horizon=1000.0, max_depth=1).table)
+    one, other = fronts
+    assert len(one) > 1
+    np.testing.assert_allclose(other.assign(deviance=other["deviance"] * 1e12), one, atol=1e-9)
 
 
 def test_wrong_arguments_are_met_by_a_remedy():

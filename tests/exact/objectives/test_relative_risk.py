@@ -52,7 +52,8 @@ def test_weights_of_a_design_count_as_many_subjects_as_are_effective():
     drawn = np.random.default_rng(0).lognormal(size=200)
     effective = drawn.sum() ** 2 / (drawn**2).sum()
     assert drawn.sum() / relative_risk.one_subject(drawn) == pytest.approx(effective)
-    assert relative_risk.one_subject(7e-9 * drawn) == pytest.approx(7e-9 * relative_risk.one_subject(drawn))
+    for unit in (7e-9, 1e20):  # all floats as large as the latter are whole numbers
+        assert relative_risk.one_subject(unit * drawn) == pytest.approx(unit * relative_risk.one_subject(drawn))
     assert relative_risk.one_subject(0.3 * np.array([1, 5, 40])) == pytest.approx(0.3)
     assert relative_risk.one_subject(np.array([1.0, 5000.0])) == 1.0
     for unit in (1.0, 0.001, 1e12, 0.25):  # multiples of one unit, though not of the smallest weight
