@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.soft.one_pass import arrays, baseline_of, code_of, is_compiled
 from softsurv.soft.optimisers import Rounds
 from softsurv.sparse import fit_kernels
@@ -48,9 +48,10 @@ def rounds_of(leaves: Leaves, metric: LeafMetric) -> Rounds | None:
     link, baseline = code_of(p.family.link), baseline_of(p.family)
     if link is None or baseline is None or not p.right_censored or not is_compiled(p.design, p.weight):
         return None
-    few, design = parted(p.design)
-    if (design[0].numel() + len(few[-1])) > MOST_NUMBERS:
+    sparse, numbers = mostly_zero(p.design)
+    if numbers > MOST_NUMBERS:
         return None
+    few, design = parted(p.design, sparse)
     rows = arrays(design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
     penalties = tuple(arrays(leaves.strength, leaves.free, leaves.ridge))
     guess, trees = tuple(arrays(*_tables(metric, p.weight))), len(leaves.leaf)
@@ -86,8 +87,18 @@ def _of_tree(tables: Sequence[Sequence[NDArray[Any]]], tree: int, trees: int) ->
     return [tuple(map(part, moved)), few, *(tuple(map(part, of_kind)) for of_kind in others), metric]
 
 
-def parted(design: Tensor) -> tuple[tuple[NDArray[Any], ...], Tensor]:
-    """The numbers other than 0 in columns that have few, as `fit_kernels.fit_rounds` takes them, and the other columns.
+def mostly_zero(design: Tensor) -> tuple[BoolArray, int]:
+    """Which columns have few numbers other than 0 (Q,), and how many numbers `parted` then keeps of a group at most."""
+    _, rows, columns = design.shape
+    if columns < MANY_COLUMNS:
+        return np.zeros(columns, dtype=bool), rows * columns
+    count = np.array([np.count_nonzero(part, axis=0) for part in design.detach().numpy()])  # (G, Q)
+    few = count.max(axis=0) <= MOSTLY_ZERO * rows
+    return few, int(rows * np.count_nonzero(~few) + count[:, few].sum(axis=1).max())
+
+
+def parted(design: Tensor, few: BoolArray) -> tuple[tuple[NDArray[Any], ...], Tensor]:
+    """The numbers other than 0 in the ``few`` columns, as `fit_kernels.fit_rounds` takes them, and the other columns.
 
     Returns
     -------
@@ -96,9 +107,6 @@ def parted(design: Tensor) -> tuple[tuple[NDArray[Any], ...], Tensor]:
     """
     groups, rows, columns = design.shape
     table, begin = design.detach().numpy(), np.zeros((groups, rows + 1), dtype=np.int64)
-    few = np.zeros(columns, dtype=bool)
-    if columns >= MANY_COLUMNS:
-        few = np.max([np.count_nonzero(part, axis=0) for part in table], axis=0) <= MOSTLY_ZERO * rows
     if not few.any():
         return (np.arange(columns), begin, np.zeros(0, dtype=np.int64), np.zeros(0)), design
     columns_of, values, count = list[IntArray](), list[FloatArray](), 0

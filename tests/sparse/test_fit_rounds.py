@@ -11,7 +11,7 @@ from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.row_kernels import BLOCK
 from softsurv.sparse import fit_kernels
-from softsurv.sparse.fit_rounds import ROUNDS_A_SORT, parted, rounds_of
+from softsurv.sparse.fit_rounds import ROUNDS_A_SORT, mostly_zero, parted, rounds_of
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, fit_leaves
 from softsurv.sparse.leaf_metric import leaf_metric
 from softsurv.stopping import StopSignal
@@ -80,7 +80,7 @@ def test_columns_that_are_mostly_zero_are_skipped_where_they_are(family, slopes,
     weight = torch.ones(TREES, ROWS).double()
     weight[1, ::5] = 0
     problem = make_problem(with_levels(ROWS, 70), get_family(family), weight=weight)
-    assert parted(problem.design)[1].shape[-1] == 4  # the ones and the numbers
+    assert parted(problem.design, mostly_zero(problem.design)[0])[1].shape[-1] == 4  # the ones and the numbers
     assert_same(problem, slopes, 6)
     monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)  # one tree a call
     assert_same(problem, slopes, 6)
@@ -89,7 +89,7 @@ def test_columns_that_are_mostly_zero_are_skipped_where_they_are(family, slopes,
 def test_groups_have_their_own_numbers_other_than_zero(monkeypatch):
     parts = [make_problem(with_levels(n, 70, n), get_family("spline_ph"), n_trees=2) for n in (200, 171)]
     problem = join_problems(parts)
-    (place, begin, column, value), dense = parted(problem.design)
+    (place, begin, column, value), dense = parted(problem.design, mostly_zero(problem.design)[0])
     table = torch.zeros_like(problem.design).numpy()
     table[:, :, place[: dense.shape[-1]]] = dense.numpy()
     for g, starts in enumerate(begin):
@@ -108,6 +108,29 @@ def test_a_large_table_of_levels_is_small_without_its_zeros(monkeypatch):
     assert _takes(problem)
     monkeypatch.setattr("softsurv.sparse.fit_rounds.MANY_COLUMNS", 1000)
     assert not _takes(problem)
+
+
+def test_a_table_that_stays_too_large_is_not_laid_out(monkeypatch):
+    def parted_(*_):
+        raise AssertionError("memory is taken for a table that no loop reads")
+
+    problem = make_problem(with_levels(ROWS, 70), get_family("weibull"))
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.parted", parted_)
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.MOST_NUMBERS", 5 * ROWS - 1)
+    assert not _takes(problem)
+
+
+def test_a_table_whose_every_column_is_mostly_zero():
+    design = torch.zeros(1, 16, 64).double()
+    design[0, 3, 5], design[0, 3, 7], design[0, 15, 0] = 2.0, -1.0, 3.0
+    few, numbers = mostly_zero(design)
+    (place, begin, column, value), dense = parted(design, few)
+    assert numbers == 3
+    assert dense.shape == (1, 16, 0)
+    np.testing.assert_array_equal(place, np.arange(64))
+    np.testing.assert_array_equal(begin[0], np.repeat([0, 2, 3], [4, 12, 1]))
+    np.testing.assert_array_equal(column, [5, 7, 0])
+    np.testing.assert_array_equal(value, [2.0, -1.0, 3.0])
 
 
 def _leaves(problem):
