@@ -58,7 +58,7 @@ def _deviations(columns: FloatArray, share: FloatArray | None) -> FloatArray:
 
 
 def _mean(column: FloatArray, share: FloatArray | None) -> float:
-    return float(column.mean() if share is None else share @ column)
+    return float(column.mean() if share is None else (share * column).sum())
 
 
 def covariance_of_leaves(

@@ -1,5 +1,7 @@
 """What a fit learns beside its tree: sizes of splits, and the covariance of dense leaves against autograd."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +62,15 @@ def test_means_and_deviations_are_those_of_repeated_rows(fitted, data, other):
     tree.to(torch.float64)
     np.testing.assert_allclose(centre, rows.mean(0))
     np.testing.assert_allclose(spread, rows.std(0))
+
+
+def test_weighted_means_are_the_same_to_the_last_bit_however_the_columns_lie(fitted):
+    weighted = simulate(1001, 2)._derive({"weight": torch.linspace(0.1, 2.0, 1001).double()})
+    by_row, by_column = weighted.x.contiguous(), weighted.x.T.contiguous().T
+    found = [
+        centre_and_spread(fitted[0].tree_, SimpleNamespace(x=x, weight=weighted.weight)) for x in (by_row, by_column)
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 def test_the_covariance_is_the_inverse_hessian_of_a_leaf(data):
