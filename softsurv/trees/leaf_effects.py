@@ -230,8 +230,9 @@ def _growth(rate: float) -> str:
     """``exp(rate) - 1`` in three digits; in a unit that is long beside the times, no float may hold it."""
     if rate < LARGEST_RATE:
         return f"{math.expm1(rate):.3g}"
-    power, rest = divmod(rate / math.log(10.0), 1.0)
-    return f"{10.0**rest:.2f}e+{power:.0f}"
+    exponent = rate / math.log(10.0)
+    power = math.floor(exponent - math.log10(9.995)) + 1  # 9.995 rounds to 10.00
+    return f"{10.0 ** (exponent - power):.2f}e+{power}"
 
 
 def _numbers(values: Tensor) -> str:

@@ -177,7 +177,7 @@ def test_shapes_are_those_of_the_curves(leaf):
     )
 
 
-@pytest.mark.parametrize("rate", [2.0, 699.0, 701.0, 5e4])
+@pytest.mark.parametrize("rate", [2.0, 699.0, 701.0, 1000 * math.log(10) - 1e-4, 5e4])
 def test_a_hazard_that_grows_beyond_floats_is_told(rate):
     """The unit of time may be long beside the times: their mean is a part of a thousand here."""
     tree, _ = tree_of("gompertz")
@@ -186,6 +186,7 @@ def test_a_hazard_that_grows_beyond_floats_is_told(rate):
         tree.leaves[0, 0, -1] = rate * 1e-3
     number = shape_words(tree, 0).removeprefix("hazard grows by ").removesuffix(" a unit of time")
     digits, _, power = number.partition("e+")
+    assert float(digits) < 10
     assert math.log(float(digits)) + int(power or 0) * math.log(10) == pytest.approx(
         rate + math.log1p(-math.exp(-rate)), abs=0.01
     )
