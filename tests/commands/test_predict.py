@@ -149,11 +149,12 @@ def test_numbers_that_name_rows_are_carried_over_as_they_are(chunks, trial, mode
     assert pd.read_csv("p.csv", dtype=str)["number"].tolist() == list(map(str, numbers))
 
 
-def test_a_number_is_carried_over_where_another_row_has_none(trial, model):
-    rows = make_table().head(3).assign(number=["7", "", "8"])
-    rows.to_csv("numbered.csv", index=False)
-    assert main(["predict", model, "numbered.csv", "--id", "number", "--chunk-rows", "3", "--out", "p.csv"]) == 0
-    assert pd.read_csv("p.csv", dtype=str)["number"].fillna("").tolist() == ["7", "", "8"]
+@pytest.mark.parametrize("numbers", [["7", "", str(2**53 + 1)], ["7.5", "", "8.0"]], ids=["whole", "with decimals"])
+@pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "3"]], ids=["at once", "in chunks"])
+def test_a_number_is_carried_over_where_another_row_has_none(chunks, numbers, trial, model):
+    make_table().head(3).assign(number=numbers).to_csv("numbered.csv", index=False)
+    assert main(["predict", model, "numbered.csv", "--id", "number", *chunks, "--out", "p.csv"]) == 0
+    assert pd.read_csv("p.csv", dtype=str)["number"].fillna("").tolist() == numbers
 
 
 @pytest.mark.parametrize("chunks", [[], ["--chunk-rows", "30"]], ids=["at once", "in chunks"])
