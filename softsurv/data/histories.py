@@ -81,7 +81,7 @@ def cause_column(values: Any, names: Sequence[str] = ()) -> tuple[IntArray, tupl
 
     names, column = _distinct_names(names), series(values, "cause")
     if column.dtype == object and pd.api.types.infer_dtype(column) in NUMBERS:
-        column = column.astype(float)
+        column = column.where(column.notna(), np.nan).astype(float)  # pandas.NA is no float
     if pd.api.types.is_numeric_dtype(column.dtype):
         return _codes(column.to_numpy(dtype=float, na_value=0.0), names)
     censored = (column.isna() | column.isin([0, False, "0", ""])).to_numpy()

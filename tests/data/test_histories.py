@@ -53,9 +53,10 @@ def test_a_missing_code_is_a_censored_row(codes):
     assert (data.cause.tolist(), data.cause_names) == ([0, 2, 1], ("1", "2"))
 
 
-def test_codes_that_are_objects_are_codes():
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "nan", "NA"])
+def test_codes_that_are_objects_are_codes(missing):
     """As labels they would be in the order of their texts, 10 before 2."""
-    codes = np.array([*range(1, 11), None, 0], dtype=object)
+    codes = np.array([*range(1, 11), missing, 0], dtype=object)
     data = survival_data({"x": range(12)}, time=np.arange(1.0, 13.0), cause=codes)
     assert (data.cause.tolist(), data.cause_names[1]) == ([*range(1, 11), 0, 0], "2")
     with pytest.raises(InvalidSurvivalDataError, match="got up to 3 but never 1"):
