@@ -180,11 +180,11 @@ def existing_file(path: str) -> Path:
     return file
 
 
-def read_table(path: str) -> pd.DataFrame:
-    """The table of a csv or parquet file."""
+def read_table(path: str, names: Sequence[str] = ()) -> pd.DataFrame:
+    """The table of a csv or parquet file; ``names`` as in `softsurv.data.frames.read_table`."""
     from softsurv.data import frames
 
-    return frames.read_table(existing_file(path))
+    return frames.read_table(existing_file(path), names)
 
 
 def _names_beside(file: Path) -> list[str]:

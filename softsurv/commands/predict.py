@@ -102,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
 
     from softsurv.data.chunks import Place, Table
 
+    names = [] if args.id is None else [args.id]
     if args.chunk_rows is None:
-        parts = iter([(Place(0), _with_whole_ids(read_table(args.data), args))])
+        parts = iter([(Place(0), read_table(args.data, names))])
     else:
-        names = [] if args.id is None else [args.id]
         parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames(names)
     if out is None:
         _write(model, parts, args, sys.stdout)
@@ -114,21 +114,6 @@ def run(args: argparse.Namespace) -> int:
         count = _write(model, parts, args, file)
     echo(f"{count} predictions in {args.out}")
     return 0
-
-
-def _with_whole_ids(rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
-    """The rows of a csv file with the numbers of --id as they are: beside gaps pandas makes them floats."""
-    import pandas as pd
-
-    name, path = args.id, Path(args.data)
-    if name not in rows or rows[name].dtype != float or ".parquet" in {suffix.lower() for suffix in path.suffixes}:
-        return rows
-    found = pd.read_csv(
-        path, usecols=lambda column: column == name, index_col=False, low_memory=False, dtype_backend="numpy_nullable"
-    )
-    if name not in found or found[name].dtype != "Int64":
-        return rows
-    return rows.assign(**{name: found[name].astype(object)})
 
 
 def _write(model: Any, parts: Iterator[tuple[Place, pd.DataFrame]], args: argparse.Namespace, file: TextIO) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,8 +89,11 @@ def has_names(X: Any) -> bool:
     return hasattr(type(X), "columns") or isinstance(X, (str, Path, dict))  # a lazy table warns when asked itself
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A csv (comma separated, with a header line) or parquet file as a pandas frame."""
+def read_table(path: Path, names: Sequence[str] = ()) -> pd.DataFrame:
+    """A csv (comma separated, with a header line) or parquet file as a pandas frame.
+
+    In the columns ``names`` of a csv file, such as an id, whole numbers beside gaps stay what they are.
+    """
     import pandas as pd
 
     suffixes = {s.lower() for s in path.suffixes}
@@ -100,7 +103,7 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InvalidSurvivalDataError(f"X must be an existing file, got {str(path)!r}; check the path")
     with readable(path, "X", "check the file"):
         unnamed = [] if ".parquet" in suffixes else unnamed_columns(path)
-        frame = pd.read_parquet(path) if ".parquet" in suffixes else _read_csv(path)
+        frame = pd.read_parquet(path) if ".parquet" in suffixes else _read_csv(path, names)
     mark = next((mark for mark in ";\t|" if frame.shape[1] == 1 and mark in str(frame.columns[0])), None)
     if mark is not None:
         raise InvalidSurvivalDataError(
@@ -111,19 +114,24 @@ def read_table(path: Path) -> pd.DataFrame:
     return without_unnamed(frame, unnamed, path)
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, names: Sequence[str]) -> pd.DataFrame:
     """A csv file; its first column is never the index."""
     import pandas as pd
 
     with catch_warnings():
         simplefilter("error", pd.errors.ParserWarning)  # pandas leaves out the cells without a name
         try:
-            return pd.read_csv(path, low_memory=False, index_col=False)
+            frame = pd.read_csv(path, low_memory=False, index_col=False)
         except pd.errors.ParserWarning:
             raise InvalidSurvivalDataError(
                 f"X must have a name for every column, got more cells than names in {str(path)!r}; "
                 "complete its first line"
             ) from None
+    rounded = [name for name in names if name in frame and frame[name].dtype == float]
+    if rounded:
+        known = pd.read_csv(path, usecols=rounded, index_col=False, low_memory=False, dtype_backend="numpy_nullable")
+        frame = frame.assign(**{name: known[name].astype(object) for name in rounded if known[name].dtype == "Int64"})
+    return frame
 
 
 @contextmanager
@@ -189,10 +197,8 @@ def unique_names(names: list[str], path: Path, argument: str) -> None:
 def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, says: bool = True) -> pd.DataFrame:
     """The table without the columns at these places, with a warning."""
     if unnamed and says:
-        warn(
-            f"column {unnamed[0] + 1} of {path.name!r} has no name and is left out; give it a name to use it",
-            DataWarning,
-        )
+        words = f"column {unnamed[0] + 1} of {path.name!r} has no name and is left out; give it a name to use it"
+        warn(words, DataWarning)
     return frame.drop(columns=[frame.columns[place] for place in unnamed])
 
 
@@ -324,10 +330,8 @@ def content_bytes(column: pd.Series) -> bytes:
     if column.dtype.kind in "biuf":
         numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
         return np.where(np.isnan(numbers), np.nan, numbers).tobytes()  # one bit pattern for every NaN
-    values = column.astype(object)
-    return "\x1f".join("\x00" if missing else str(v) for v, missing in zip(values, column.isna(), strict=True)).encode(
-        errors="surrogatepass"
-    )
+    cells = zip(column.astype(object), column.isna(), strict=True)
+    return "\x1f".join("\x00" if missing else str(v) for v, missing in cells).encode(errors="surrogatepass")
 
 
 def checksum(frame: pd.DataFrame) -> int:

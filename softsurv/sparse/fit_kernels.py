@@ -31,8 +31,7 @@ def fit_rounds(state, limits, rounds, link, baseline, few, design, time, event, 
     ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``few``: the columns (Q,), of which the first D are
     in ``design`` (G, N, D) and the others are mostly 0; where the numbers of a row other than 0 begin (G, N + 1), their
     columns and values (E,). ``time`` (G, F, N), ``event`` (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength
-    (M, Q + K), which deviations are free (M, Q + K), and
-    the ridge (M,). ``metric``: as in `next_step`.
+    (M, Q + K), which deviations are free (M, Q + K), and the ridge (M,). ``metric``: as in `next_step`.
     """
     table, direction, step, moving = state[0], state[3], state[5], state[8]
     strength, free, ridge = penalties
@@ -71,11 +70,14 @@ def fit_rounds(state, limits, rounds, link, baseline, few, design, time, event, 
                     near[i], by_near[i] = point[at_near[i]], 0.0
                 for first in range(begin[k], begin[k + 1], BLOCK):
                     last = min(first + BLOCK, begin[k + 1])
-                    fill_few(point, order, starts[g], column, number, first, last, scratch[0])
+                    scratch[0][: last - first] = 0.0
+                    if number.size > 0:
+                        fill_few(point, order, starts[g], column, number, first, last, scratch[0])
                     value += leaf_block(
                         link, baseline, near, x, times, own[0], own[1], first, last, by_near, scratch
                     )  # fmt: skip
-                    add_few_products(order, starts[g], column, number, first, last, scratch[3], slopes)
+                    if number.size > 0:
+                        add_few_products(order, starts[g], column, number, first, last, scratch[3], slopes)
                 for i in range(near.size):
                     slopes[at_near[i]] += by_near[i]
                 for i in range(size):
