@@ -128,6 +128,11 @@ def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> R
             raise InvalidParameterError(f"capacity[{name!r}] must be a share, at most 1, got {share:g}")
         if share < 1:
             largest[place[str(name)]] = float(share)
+    if len(largest) == len(names):
+        raise InvalidParameterError(
+            f"capacity must leave a treatment that all rows may be given, got a share below 1 for each of "
+            f"{names.tolist()}; leave out the one that is least scarce"
+        )
     return LimitedRewards(names, rewards.scores, largest) if largest else rewards
 
 

@@ -20,6 +20,7 @@ from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import plain_array, too_large
 from softsurv.data.frames import as_frame, refuse_twice
 from softsurv.data.outcome_checks import check_size_of_weights
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.exact.prepare import check_weights
 
@@ -76,6 +77,8 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
             refuse_twice(frame)
             validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
+    if isinstance(X, SurvivalData):
+        raise InvalidSurvivalDataError("X must be a table of features, got SurvivalData; pass its X, data.X")
     if _holds_named_values(X):
         return as_frame(X)  # refuses it: scikit-learn would say to reshape
     X = plain_array(X) if _is_special(X) else X

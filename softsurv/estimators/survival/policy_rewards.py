@@ -84,6 +84,7 @@ class RestrictedMeanScoring:
             else:
                 chance = known_propensities(propensity, names, training)
             chance = raised_to_overlap(chance, self.overlap)
+            require_possible(chance[np.arange(data.n), codes], training.kept)
         if data.n > SCORED_ANYHOW and training.limits.stop.exhausted:
             raise InvalidParameterError(
                 f"time_limit must be longer than reading and modelling {data.n} rows takes, got one that ended before "
@@ -153,3 +154,16 @@ def raised_to_overlap(chance: FloatArray, overlap: float) -> FloatArray:
             DataWarning,
         )
     return np.maximum(chance, max(overlap, np.finfo(float).tiny))
+
+
+def require_possible(chance: FloatArray, kept: IntArray) -> None:
+    """Refuse rows whose treatment had no chance: their scores are divided by it. Such rows are there without overlap.
+
+    ``chance`` (N,) is that of the treatment given, ``kept`` (N,) the places of the rows.
+    """
+    none = chance <= np.finfo(float).tiny
+    if none.any():
+        raise InvalidSurvivalDataError(
+            f"propensity must be > 0 for the treatment that a row was given, got 0 at row {kept[none.argmax()]}; leave "
+            "out such rows, or give an overlap above 0, to which they are raised"
+        )

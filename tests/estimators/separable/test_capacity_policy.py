@@ -50,3 +50,9 @@ def test_capacity_with_fewer_leaves_and_a_cost_per_leaf():
 def test_a_capacity_without_names_is_refused():
     with pytest.raises(InvalidParameterError, match=r"capacity must map treatments, \[0, 1\], .* got \[1.0, 0.3\]"):
         OptimalCapacityPolicyTree([1.0, 0.3]).fit(np.arange(8.0)[:, None], scores=np.eye(2)[[0, 1] * 4])
+
+
+def test_a_capacity_that_limits_every_treatment_is_refused():
+    """Together the shares would do, but no single leaf meets them."""
+    with pytest.raises(InvalidParameterError, match=r"capacity must leave a treatment .* each of \[0, 1\]; leave out"):
+        OptimalCapacityPolicyTree({0: 0.6, 1: 0.6}).fit(np.arange(8.0)[:, None], scores=np.eye(2)[[0, 1] * 4])

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from softsurv.data.binarize import Binarizer
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.shared.inputs import (
     binned_rows,
@@ -42,9 +43,10 @@ def test_tables_keep_names_categories_and_gaps():
         (FRAME.to_dict("records"), r"use pandas.DataFrame\(X\) for rows of named fields"),
         (FRAME.to_records(index=False), r"use pandas.DataFrame\(X\) for rows of named fields"),
         (FRAME.iloc[0], r"X.to_frame\(\).T for a single row"),
+        (survival_data(FRAME, ([True, False], [1.0, 2.0])), r"a table of features, got SurvivalData; .* data.X"),
     ],
 )
-def test_rows_of_named_values_are_told_how_to_become_a_frame(X, remedy):
+def test_rows_of_named_values_and_survival_data_are_told_how_to_become_a_frame(X, remedy):
     model = BaseEstimator()
     checked_frame(model, FRAME, reset=True)
     with pytest.raises(InvalidSurvivalDataError, match=remedy):

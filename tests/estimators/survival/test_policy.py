@@ -92,7 +92,7 @@ def test_wrong_arguments_are_met_by_a_remedy(trial):
         OptimalCapacityPolicyTree({"x": 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.raises(InvalidParameterError, match="at most 1, got 2"):
         OptimalCapacityPolicyTree({1: 2.0}).fit(frame, scores=np.zeros((100, 2)))
-    with pytest.raises(InvalidParameterError, match="at least one tree without splits"):
+    with pytest.raises(InvalidParameterError, match="capacity must leave a treatment"):
         OptimalCapacityPolicyTree({0: 0.5, 1: 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.warns(DataWarning, match="propensity below"):
         fit(frame, (event, time), treatment=treatment, propensity=[0.001, 0.999])

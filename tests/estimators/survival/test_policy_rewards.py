@@ -72,6 +72,20 @@ def test_small_propensities_are_raised_with_a_warning():
     assert (raised_to_overlap(chance, 0.0) > 0).all()  # no score is divided by 0, and nothing is said
 
 
+@pytest.mark.parametrize("method", ["doubly_robust", "ips"])
+def test_a_treatment_that_was_given_without_a_chance_is_refused(trial, method):
+    """Its score is divided by the chance: without an overlap it was nan, and so was the objective."""
+    x, time, event, treatment, _, _ = trial(60, 0)
+    chance = np.full((60, 2), 0.5)
+    chance[7] = [treatment[7], 1 - treatment[7]]
+    chance[8] = [1 - treatment[8], treatment[8]]  # what was not given needs no chance
+    tree = OptimalSurvivalPolicyTree(2.0, method, max_depth=1, n_folds=2, overlap=0.0)
+    with pytest.raises(InvalidSurvivalDataError, match="got 0 at row 7; leave out such rows, or give an overlap"):
+        tree.fit(x, (event, time), treatment=treatment, propensity=chance)
+    chance[7] = 0.5
+    assert np.isfinite(tree.fit(x, (event, time), treatment=treatment, propensity=chance).objective_)
+
+
 def test_times_are_as_many_as_a_quarter_of_the_limit_allows(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: 100.0)
     assert times_in_time(10**7, 2, StopSignal(None)) == (MOST_TIMES, 0.0)
