@@ -166,12 +166,21 @@ def fairness_frame(trees: Any, data: Any, group: str | None = None) -> pd.DataFr
 
 def _by_rho(trees: Any) -> list[tuple[float, Any]]:
     """Trees in the order of their weight of the penalty."""
+    refuse_list(trees, "weight of the penalty")
     if not isinstance(trees, Mapping):
         return [(float(getattr(survival_tree(trees), "fairness", 0.0)), trees)]
     for rho in trees:
         if not isinstance(rho, numbers.Real):
             raise InvalidParameterError(f"trees must map weights of the penalty, numbers, to trees, got {rho!r}")
     return sorted(((float(rho), survival_tree(tree)) for rho, tree in trees.items()), key=lambda one: one[0])
+
+
+def refuse_list(trees: Any, key: str) -> None:
+    """Refuse trees without names, where several are a mapping."""
+    if isinstance(trees, (list, tuple)):
+        raise InvalidParameterError(
+            f"trees must be a fitted tree or a mapping of {key} to fitted tree, got {type(trees).__name__}; pass a dict"
+        )
 
 
 def sensitive_rows(data: SurvivalData, group: str | None = None) -> np.ndarray:

@@ -18,6 +18,7 @@ from softsurv.explore.quality import (
     default_horizons,
     fairness_frame,
     one_row_each,
+    refuse_list,
 )
 from softsurv.explore.style import (
     INK,
@@ -169,6 +170,7 @@ def plot_brier(
     >>> ax = plot_brier({"soft": soft, "optimal": best}, test)  # doctest: +SKIP
     """
     read = read_data(data)
+    refuse_list(trees, "name")
     frame = brier_frame(trees if isinstance(trees, Mapping) else {"tree": trees}, read)
     ax = plain_axes(new_axes(ax, 5.6, 3.8))
     for k, name in enumerate(frame.columns[:-1]):

@@ -86,7 +86,10 @@ def test_one_tree_has_its_own_rho(mixed):
     [
         (lambda tree: {}, "trees must hold at least one fitted tree, got none"),
         (lambda tree: {"fair": tree}, "trees must map weights of the penalty, numbers, to trees, got 'fair'"),
-        (lambda tree: [tree], "tree must be a survival tree, got list"),
+        (
+            lambda tree: [tree],
+            "trees must be .* a mapping of weight of the penalty to fitted tree, got list; pass a dict",
+        ),
     ],
 )
 def test_what_is_no_tree_over_rho_is_said(mixed, gbsg2, make, said):
@@ -97,6 +100,8 @@ def test_what_is_no_tree_over_rho_is_said(mixed, gbsg2, make, said):
 def test_a_brier_plot_of_no_tree_is_refused(gbsg2):
     with pytest.raises(InvalidParameterError, match="at least one fitted tree"):
         plot_brier({}, gbsg2.test, axes())
+    with pytest.raises(InvalidParameterError, match="a mapping of name to fitted tree, got tuple; pass a dict"):
+        plot_brier((gbsg2.tree, gbsg2.tree), gbsg2.test, axes())
 
 
 def test_horizons_of_a_calibration_are_numbers(gbsg2):
