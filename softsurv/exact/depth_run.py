@@ -21,7 +21,7 @@ from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import CUT_WORK
 from softsurv.exact.problem import Scratch, SearchArrays, Shared
-from softsurv.exact.row_kinds import BITS_WORK
+from softsurv.exact.row_kinds import ADDITION, BIT_COLUMN, BIT_PAIR
 
 SHORT_WORK = 1e7
 """Work (`work_of`) of some ten milliseconds at most: a run this short needs no thread that watches the clock."""
@@ -67,7 +67,8 @@ def root_bounds(problem: SearchArrays, local: Local | None) -> FloatArray:
 def work_of(problem: SearchArrays, n_rows: int, depth: int, base: str, by_cuts: bool) -> float:
     """Additions of a search that skips nothing: pairs of features times rows, and pairs of splits, at all nodes."""
     splits, features = len(problem.feature_of), len(problem.nominal)
-    per_row = BITS_WORK * splits**2 if base == "bits" else features**2
+    by_bits = (BIT_PAIR * splits + BIT_COLUMN) * splits / (2 * ADDITION)
+    per_row = by_bits if base == "bits" else features**2
     one = per_row * n_rows + splits**2  # the base case of the whole problem
     one = 10 * CUT_WORK * features * n_rows if by_cuts else one
     return one * float(splits) ** max(depth - 2, 0)

@@ -166,8 +166,10 @@ def prepare(
     if cancels:
         columns = columns - arrays.row_minima(columns)[:, None]
     columns = arrays.round_to_grid(columns)
-    by_bits = bounds.bits and bounds.base_case
-    row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst) if by_bits else None
+    by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), split_costs is not None)
+    in_lanes = bounds.lanes and bounds.base_case and split_costs is None and int(start[-1]) <= LANE_CODES
+    by_bits = bounds.bits and bounds.base_case and not by_cuts
+    row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst, in_lanes) if by_bits else None
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
@@ -190,7 +192,8 @@ def prepare(
         n_statistics=width,
         use_size=size is not None,
         tolerance=_tolerance(task, whole[:, :width], total_offset),
-        **_uses(task, bounds, row_kinds, cancels, size is not None, split_costs is not None, int(start[-1])),
+        use_lanes=in_lanes and row_kinds is None,
+        **_uses(task, bounds, row_kinds, cancels, size is not None),
     )
     rows = np.flatnonzero(live).astype(np.int32)
     return Prepared(
@@ -203,7 +206,7 @@ def prepare(
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
         bounds.similar and task.linear and bool((problem.stats[:, :width] >= 0.0).all()),
-        cuts_pay(task, bounds, problem),
+        by_cuts,
         bounds.joint and bounds.base_case and joint_pays(problem, rows),
         lambda sums: task.costs(sums[:, :width]),
         bounds.first_trees,
@@ -233,9 +236,7 @@ def _distinct(
     return features, first, group, grouped
 
 
-def _uses(
-    task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool, sized: bool, paid: bool, n_codes: int
-) -> dict[str, bool]:
+def _uses(task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool, sized: bool) -> dict[str, bool]:
     """What of the search is used for a problem: the switches of `SearchArrays`."""
     return {
         "use_interval": bounds.interval and interval_applies(task.superadditive, sized),
@@ -247,18 +248,17 @@ def _uses(
         ),
         "use_look_ahead": bounds.look_ahead,
         "use_cache": bounds.cache,
-        "use_lanes": bool(
-            bounds.lanes and bounds.base_case and row_kinds is None and not paid and n_codes <= LANE_CODES
-        ),
     }
 
 
-def cuts_pay(task: Task, bounds: Bounds, problem: arrays.SearchArrays) -> bool:
-    """Whether the cuts of the distinct rows are so many that they are searched one by one."""
+def cuts_pay(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int, paid: bool) -> bool:
+    """Whether the cuts of the distinct rows (U, P) are so many that they are searched one by one.
+
+    ``paid``: splits cost something.
+    """
     proven = bounds.cuts and bounds.interval and task.superadditive
-    few_kinds, n_codes = len(problem.row_kinds.kind_stats) > 0, len(problem.feature_of)
-    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * problem.gcode.size
-    return proven and many and not few_kinds and not problem.branching and len(problem.gcode) >= CUT_ROWS
+    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
+    return proven and many and not paid and len(codes) >= CUT_ROWS
 
 
 def _merged(

@@ -12,14 +12,18 @@ import numpy as np
 
 from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.kernels.small_counts import SHORT, WIDE
 from softsurv.exact.layout import Space, Spaces
 
 WORD = 64
 MAX_KINDS = 16
 """Most kinds: with more there are too few rows in a word."""
 
-BITS_WORK = 3 / 1024
-"""Work of the base case by bits for a row and a pair of splits, where one addition to a histogram is 1."""
+BIT_PAIR, BIT_COLUMN, ERROR_PAIR, KIND_PAIR = 0.0018, 0.25, 0.03, 0.05
+ADDITION, LANE_PAIR, SUM_PAIR = 0.135, 0.27, 3.2
+"""Work of a base case in nanoseconds, as whole searches took it on an AMD EPYC: by bits for a row and a pair of splits,
+for a row and a split, for a pair and a kind where errors are counted, and for a pair, a kind and a statistic else; by
+histograms for a row, a pair of features and a statistic, and for a pair of splits and a statistic, in lanes or not."""
 
 SOME_ROWS = 2048
 """Rows whose splits are packed together."""
@@ -30,6 +34,7 @@ def no_row_kinds(width: int) -> RowKinds:
     return RowKinds(
         np.zeros((0, width)),
         np.zeros((0, 0), np.int64),
+        0.0,
         np.zeros(0),
         np.zeros((0, 0), np.uint64),
         np.zeros(0, np.int32),
@@ -51,10 +56,15 @@ def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
     return {
         "member_row": Space((words * WORD,)),
         "kind_start": Space((kinds + 1,), zero=True),
+        "members": Space((kinds,), zero=True),
         "block": Space((WORD,)),
         "wide": Space((words, wide)),
         "columns": Space((words * (wide + LANES),), zero=True),
         "passing": Space((kinds, wide)),
+        "shorts": Space((WORD // SHORT * words * (splits + WIDE),), zero=True),
+        "short_start": Space((kinds + 1,), zero=True),
+        "passed": Space((kinds, splits + WIDE), zero=True),
+        "errors": Space((2, splits + WIDE), zero=True),
         "shared": Space((pairs, pairs)),
         "wanted": Space((1,), zero=True),
         "then": Space((splits + LANES,), zero=True),
@@ -64,7 +74,7 @@ def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
 
 
 def row_kinds_of(
-    columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any
+    columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any, in_lanes: bool = True
 ) -> RowKinds | None:
     """The distinct rows (U, P) by kind, or None where counting bits would be slower than sums.
 
@@ -82,6 +92,8 @@ def row_kinds_of(
         out of each distinct row.
     worst : callable
         Most that a row with given statistics (C, W) can cost under any label, (C,).
+    in_lanes : bool
+        Whether base cases by histograms would be solved eight at a time.
     """
     found = kinds_of(columns)
     if found is None:
@@ -93,7 +105,9 @@ def row_kinds_of(
         count -= count.min(axis=1, keepdims=True)
     sizes = np.diff(code_start)
     splits = np.where(nominal & (sizes > 2), sizes, sizes - 1)
-    if not bits_pay(count, int(splits.sum()), codes.shape[1], columns.shape[1]):
+    unit = unit_of(kinds) if cancel else 0.0
+    sizes_of_work = int(splits.sum()), codes.shape[1], columns.shape[1]
+    if not bits_pay(count, *sizes_of_work, errors=unit > 0.0, in_lanes=in_lanes):
         return None
     feature_of = np.repeat(np.arange(len(splits)), splits)
     code_of = np.arange(len(feature_of)) - np.repeat(np.cumsum(splits) - splits, splits)
@@ -101,11 +115,20 @@ def row_kinds_of(
     return RowKinds(
         kinds,
         count,
+        unit,
         np.ascontiguousarray(worst(kinds)),
         bits,
         (code_of + code_start[feature_of]).astype(np.int32),
         (~nominal[feature_of] & (code_of > 0)).astype(np.int8),
     )
+
+
+def unit_of(kinds: Any) -> float:
+    """What a row of any kind (C, W) costs under each label but its own, a different one for every kind; or 0."""
+    unit = float(kinds.max(initial=0.0))
+    own = kinds == 0.0
+    errors = (own | (kinds == unit)).all() and (own.sum(axis=1) == 1).all() and (own.sum(axis=0) <= 1).all()
+    return unit if errors else 0.0
 
 
 def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> Any:
@@ -143,8 +166,21 @@ def kinds_of(columns: Any) -> tuple[Any, Any] | None:
     return np.ascontiguousarray(kinds[order]), np.argsort(order)[kind]
 
 
-def bits_pay(kind_count: Any, n_splits: int, n_features: int, width: int) -> bool:
-    """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
-    bits = float(kind_count.sum()) * n_splits**2 * BITS_WORK
-    histogram = len(kind_count) * n_features**2 * width / 8
-    return bits < histogram
+def bits_pay(kind_count: Any, n_splits: int, n_features: int, width: int, *, errors: bool, in_lanes: bool) -> bool:
+    """Whether counting bits takes less work than adding up histograms, over a quarter of the rows.
+
+    Parameters
+    ----------
+    kind_count : (U, C)
+    n_splits, n_features, width : int
+    errors : bool
+        Whether a leaf costs its errors.
+    in_lanes : bool
+        Whether histograms of eight subsets would be added up at once.
+    """
+    n_kinds, pairs = kind_count.shape[1], float(n_splits) ** 2
+    members, distinct = float(kind_count.sum()) / 4, len(kind_count) / 4
+    of_pair = ERROR_PAIR * n_kinds if errors else KIND_PAIR * n_kinds * width
+    bits = members * (BIT_PAIR * pairs + BIT_COLUMN * n_splits) + of_pair * pairs
+    histograms = distinct * ADDITION * float(n_features) ** 2 * width
+    return bits < histograms + (LANE_PAIR if in_lanes else SUM_PAIR) * width * pairs

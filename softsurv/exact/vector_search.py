@@ -28,8 +28,9 @@ from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
-from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, cuts_pay, prepare
+from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
+from softsurv.exact.row_kinds import unit_of
 from softsurv.exact.search import NO_CACHE, Search
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, Points, TreeBuilder, WeightedOptimum
@@ -115,11 +116,11 @@ class VectorSearch:
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
         self.totals: FloatArray = column_sums(self.statistics)
+        given = replace(GIVEN, superadditive=cuts and objectives.rule.task.superadditive)
         self.rows = prepare(
-            GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
+            given, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
-        by_cuts = cuts and cuts_pay(objectives.rule.task, self.bounds, self.rows.problem)
-        self.rows = replace(self.rows, by_cuts=by_cuts, first_trees=self.rows.first_trees and not by_cuts)
+        self.rows = replace(self.rows, first_trees=self.rows.first_trees and not self.rows.by_cuts)
         self._kind_count = self.rows.problem.row_kinds.kind_count.astype(float)
         self.size, self._counts = objectives.size_of(self.totals), column_sums(self._kind_count)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
@@ -168,8 +169,9 @@ class VectorSearch:
             each = np.hstack([round_to_grid(each - base[:, None], self._counts if few else None), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
+                unit = 0.0 if limited else unit_of(each)
                 stats, base = self._kind_count @ each, self._kind_count @ base
-                row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
+                row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1), unit=unit)
                 use_similar = similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
                 floor = row_minima(stats[:, : len(weights)])

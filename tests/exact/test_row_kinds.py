@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softsurv.exact import row_kinds
 from softsurv.exact.layout import Space
 from softsurv.exact.row_kinds import (
     MAX_KINDS,
@@ -13,6 +14,7 @@ from softsurv.exact.row_kinds import (
     no_row_kinds,
     packed_splits,
     row_kinds_of,
+    unit_of,
 )
 
 
@@ -43,14 +45,15 @@ def table(n=60, seed=0):
     return codes, rng.integers(0, 27, n), rng
 
 
-def test_counts_bits_and_nested_splits():
+def test_counts_bits_and_nested_splits(monkeypatch):
+    monkeypatch.setattr(row_kinds, "bits_pay", lambda *_, **__: True)
     codes, group, rng = table(n=2000)
     columns, start, nominal = (
         np.eye(2)[rng.integers(0, 2, 2000)],
         np.array([0, 3, 6, 9]),
         np.array([False, True, False]),
     )
-    codes, group = np.repeat(codes, 20, axis=0), rng.integers(0, 540, 2000)  # so many rows that bits pay
+    codes, group = np.repeat(codes, 20, axis=0), rng.integers(0, 540, 2000)
     found = row_kinds_of(columns, group, codes, start, nominal, False, worst)
     for u in (0, 17, 400):
         for c, kind in enumerate(found.kind_stats):
@@ -84,13 +87,26 @@ def test_more_splits_than_a_word_has_bits():
         assert word == sum(1 << d for d in range(99) if codes[row, 0] <= d)
 
 
-def test_bits_pay_with_few_splits_and_not_with_many():
-    count = np.full((100, 2), 3)
-    assert bits_pay(count, 20, 20, 2)
-    assert not bits_pay(count, 400, 20, 2)
-    assert row_kinds_of(
-        np.eye(2)[[0, 1]], np.arange(2), np.array([[0], [500]]), np.array([0, 501]), np.array([False]), False, worst
-    ) is None  # fmt: skip
+def test_bits_pay_with_few_rows_to_a_pair_of_splits():
+    count = np.eye(2, dtype=np.int64)[np.arange(600) % 2]
+    assert bits_pay(count, 20, 20, 2, errors=True, in_lanes=True)
+    assert bits_pay(count, 600, 20, 2, errors=True, in_lanes=False)
+    many = np.tile(count, (10, 1))
+    assert not bits_pay(many, 200, 10, 2, errors=True, in_lanes=True)
+    assert bits_pay(many, 600, 10, 2, errors=True, in_lanes=False)
+    assert not bits_pay(10 * count, 20, 6, 2, errors=True, in_lanes=True)  # each row stands for ten
+    assert bits_pay(count, 150, 20, 2, errors=True, in_lanes=True)
+    assert not bits_pay(np.tile(count, 8), 150, 20, 16, errors=False, in_lanes=True)
+    half = np.arange(2000) % 2  # two distinct rows
+    codes, start = np.array([[0], [1]]), np.array([0, 2])
+    assert row_kinds_of(np.eye(2)[half], half, codes, start, np.array([False]), False, worst) is None
+
+
+def test_errors_cost_a_member_of_any_kind_the_same():
+    assert unit_of(2.5 - 2.5 * np.eye(3)[[1, 2, 0]]) == 2.5
+    assert unit_of(1.0 - np.eye(4)[:2]) == 1.0  # two of four labels do not occur
+    for wrong in ([[0.0, 1.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]], [[0.0, 1.0, 2.0]]):
+        assert unit_of(np.array(wrong)) == 0.0
 
 
 @pytest.mark.parametrize("shares", [True, False])

@@ -16,7 +16,7 @@ from numba.core.extending import _Intrinsic
 from softsurv.exact.entries import Entry
 from softsurv.loops import Loop
 
-LANES = 8
+LANES, WIDE = 8, 32
 
 
 def plain(compiled, **instead):
@@ -117,6 +117,19 @@ def count_both(before, word, array, at):
     return before + np.bitwise_count(array[at : at + LANES] & word).astype(np.int64)
 
 
+def load_small(array, at):
+    return array[at : at + WIDE].copy()
+
+
+def store_small(array, at, value):
+    array[at : at + WIDE] = value
+
+
+def count_shared(before, word, array, at):
+    shared = (array[at : at + WIDE] & word).view(np.uint16)
+    return before + np.bitwise_count(shared).astype(np.int16)
+
+
 def transpose(block):
     bits = (block[:64, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     block[:64] = (bits.T << np.arange(64, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
@@ -148,6 +161,13 @@ INTRINSICS = {
     "store": store,
     "spread": lambda number: np.full(LANES, float(number)),
     "smaller": np.minimum,
+    "load_small": load_small,
+    "store_small": store_small,
+    "spread_small": lambda number: np.full(WIDE, number, np.int16),
+    "count_shared": count_shared,
+    "least_small": lambda counts: int(counts.min()),
+    "fewer": np.minimum,
+    "more": np.maximum,
     "larger": np.maximum,
     "kept": lambda value, size, least: np.where(size >= least, value, 0.0),
     "gather": lambda array, places, at: array[places[at : at + LANES]],

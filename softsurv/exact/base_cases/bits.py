@@ -13,8 +13,18 @@ import numpy as np
 from softsurv.exact.base_cases.leaf_prices import best_roots, leaf_batch, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.kernels.bit_columns import hits, pack
+from softsurv.exact.kernels.bit_columns import counts_errors, hits, pack, shared_hits
 from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, store
+from softsurv.exact.kernels.small_counts import (
+    MOST,
+    WIDE,
+    fewer,
+    least_small,
+    load_small,
+    more,
+    spread_small,
+    store_small,
+)
 from softsurv.exact.kernels.subsets import STOP, Local
 from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import lower
@@ -73,11 +83,12 @@ def _price_linear(problem, local, s, begin, stride):
     else:
         for t in range(begin, stride, LANES):
             both = here = there = neither = spread(np.inf)
+            for c in range(n_kinds):
+                store(local.cost, c * LANES, hits(local.bits, c, s, t, stride))
             for k in range(width):
                 value = spread(0.0)
                 for c in range(n_kinds):
-                    if kind_stats[c, k] != 0.0:
-                        value = value + spread(kind_stats[c, k]) * hits(local.bits, c, s, t, stride)
+                    value = value + spread(kind_stats[c, k]) * load(local.cost, c * LANES)
                 other = load(side[k], t) - value
                 both, here = smaller(value, both), smaller(spread(side[k, s]) - value, here)
                 there, neither = smaller(other, there), smaller(spread(total[k] - side[k, s]) - other, neither)
@@ -86,6 +97,68 @@ def _price_linear(problem, local, s, begin, stride):
             store(left, t, smaller(both + there, load(left, t)))
             store(right, t, smaller(here + neither, load(right, t)))
     left[s], right[s] = lower(left[s], least(best_left)), lower(right[s], least(best_right))
+
+
+@shared_kernel
+def _count_two(bits, s, begin, stride):
+    """Errors of the cells of split s and every split from ``begin`` on, into the stumps, 32 at a time: two kinds."""
+    left, right = bits.errors[0], bits.errors[1]
+    first_in, second_in = spread_small(np.int64(bits.passed[0, s])), spread_small(np.int64(bits.passed[1, s]))
+    first_out = spread_small(bits.members[0]) - first_in
+    second_out = spread_small(bits.members[1]) - second_in
+    best_left, best_right = spread_small(np.int64(left[s])), spread_small(np.int64(right[s]))
+    for t in range(begin, stride, WIDE):
+        first, second = shared_hits(bits, 0, s, t, stride), shared_hits(bits, 1, s, t, stride)
+        first_other, second_other = load_small(bits.passed[0], t) - first, load_small(bits.passed[1], t) - second
+        both, here = fewer(first, second), fewer(first_in - first, second_in - second)
+        there, neither = fewer(first_other, second_other), fewer(first_out - first_other, second_out - second_other)
+        best_left, best_right = fewer(both + here, best_left), fewer(there + neither, best_right)
+        store_small(left, t, fewer(both + there, load_small(left, t)))
+        store_small(right, t, fewer(here + neither, load_small(right, t)))
+    left[s], right[s] = min(left[s], least_small(best_left)), min(right[s], least_small(best_right))
+
+
+@shared_kernel
+def _count_kinds(bits, s, begin, stride):
+    """As `_count_two`, for any number of kinds: all members of a cell but those of its most frequent kind."""
+    left, right, n_kinds = bits.errors[0], bits.errors[1], bits.members.shape[0]
+    best_left, best_right = spread_small(np.int64(left[s])), spread_small(np.int64(right[s]))
+    for t in range(begin, stride, WIDE):
+        none = spread_small(np.int64(0))
+        both = here = there = neither = all_both = all_here = all_there = all_neither = none
+        for c in range(n_kinds):
+            inside = np.int64(bits.passed[c, s])
+            found = shared_hits(bits, c, s, t, stride)
+            rest, other = spread_small(inside) - found, load_small(bits.passed[c], t) - found
+            out = spread_small(bits.members[c] - inside) - other
+            both, here, there, neither = more(found, both), more(rest, here), more(other, there), more(out, neither)
+            all_both, all_here, all_there, all_neither = (
+                all_both + found, all_here + rest, all_there + other, all_neither + out,
+            )  # fmt: skip
+        both, here, there, neither = all_both - both, all_here - here, all_there - there, all_neither - neither
+        best_left, best_right = fewer(both + here, best_left), fewer(there + neither, best_right)
+        store_small(left, t, fewer(both + there, load_small(left, t)))
+        store_small(right, t, fewer(here + neither, load_small(right, t)))
+    left[s], right[s] = min(left[s], least_small(best_left)), min(right[s], least_small(best_right))
+
+
+@shared_kernel
+def _count_stumps(problem, local, active):
+    """The stumps of all splits by counting errors, where a leaf costs these alone (`RowKinds.unit`)."""
+    bits, unit, leaves = local.bits, problem.row_kinds.unit, 2.0 * problem.complexity
+    stride = (active + WIDE - 1) // WIDE * WIDE
+    bits.errors[:, :stride] = MOST
+    for s in range(active):
+        if local.control[STOP] == 0:
+            begin = s // WIDE * WIDE
+            if bits.members.shape[0] == 2:
+                _count_two(bits, s, begin, stride)
+            else:
+                _count_kinds(bits, s, begin, stride)
+    for side in range(2):
+        for s in range(active):
+            two = unit * np.float64(bits.errors[side, s]) + leaves
+            local.stump[side, s] = lower(local.stump[side, s], two)
 
 
 @shared_kernel
@@ -144,9 +217,15 @@ def solve_two(problem, at, n, depth, local):
     for s in range(active, stride):
         local.stump[0, s] = local.stump[1, s] = np.inf
         local.bits.then[s] = local.bits.before[s] = 0.0
-    for s in range(active):
+    by_errors = counts_errors(problem.row_kinds, local.bits)
+    if by_errors:
+        _count_stumps(problem, local, active)
+    for s in range(active if not by_errors or local.bits.wanted[0] == 1 else 0):
         if local.control[STOP] == 0:
             begin = s // LANES * LANES
+            if by_errors:
+                _share(problem, local, s, begin, stride)
+                continue
             if problem.branching:
                 _prices(problem, local, s, active)
             if problem.linear and not problem.branching and not problem.use_size:

@@ -16,7 +16,19 @@ import numpy as np
 
 from softsurv.exact.jit import shared_inlined, shared_kernel
 from softsurv.exact.kernels.simd import LANES, as_numbers, count_both, no_counts, transpose
-from softsurv.exact.kernels.views import Bytes, FloatMatrix, Floats, Ints, LongMatrix, Longs, WordMatrix, Words
+from softsurv.exact.kernels.small_counts import MOST, SHORT, WIDE, count_shared, spread_small
+from softsurv.exact.kernels.views import (
+    Bytes,
+    FloatMatrix,
+    Floats,
+    Ints,
+    LongMatrix,
+    Longs,
+    ShortMatrix,
+    Shorts,
+    WordMatrix,
+    Words,
+)
 from softsurv.exact.kernels.words import popcount
 
 
@@ -25,6 +37,7 @@ class RowKinds(NamedTuple):
 
     kind_stats: FloatMatrix  # (C, W) statistics of one member of each kind
     kind_count: LongMatrix  # (U, C) int64 members of each kind in each distinct row
+    unit: float  # what a member costs under all labels but one, its kind's own, which is free; 0 where it is not so
     worst: Floats  # (C,) most that a member of each kind can cost; inf where there is no such number
     row_bits: WordMatrix  # (U, B) uint64 bit d set where the row goes left at split d
     split_code: Ints  # (D,) int32 global code of each split
@@ -36,10 +49,15 @@ class BitColumns(NamedTuple):
 
     member_row: Ints  # (V * 64,) int32 row of each member, -1 where a word is not full
     kind_start: Longs  # (C + 1,) int64 first word of each kind
+    members: Longs  # (C,) int64 members of each kind
     block: Words  # (64,) uint64
     wide: WordMatrix  # (V, B * 64) uint64 columns of all splits
     columns: Words  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
     passing: LongMatrix  # (C, B * 64) int64 members of each kind on the left of each split
+    shorts: Shorts  # (4 * V * (D + 32),) int16 the columns in words of 16 members, where errors are counted
+    short_start: Longs  # (C + 1,) int64 first short word of each kind
+    passed: ShortMatrix  # (C, D + 32) int16 members of each kind on the left of each split that divides the subset
+    errors: ShortMatrix  # (2, D + 32) int16 fewest errors of either side with one more split
     shared: FloatMatrix  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
     wanted: Bytes  # (1,) int8
     then: Floats  # (D + 8,) price of each second split after the first one at hand (`split_costs.py`)
@@ -54,6 +72,49 @@ def hits(bits, c, s, t, stride):
     for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
         found = count_both(found, bits.columns[word * stride + s], bits.columns, word * stride + t)
     return as_numbers(found)
+
+
+@shared_inlined
+def shared_hits(bits, c, s, t, stride):
+    """Members of kind c that pass split s and each of 32 splits from ``t`` on, as small counts."""
+    found = spread_small(0)
+    for word in range(bits.short_start[c], bits.short_start[c + 1]):
+        found = count_shared(found, bits.shorts[word * stride + s], bits.shorts, word * stride + t)
+    return found
+
+
+@shared_kernel
+def counts_errors(kinds, bits):
+    """Whether a leaf costs its errors, times a number, and they are small counts."""
+    n_members = np.int64(0)
+    for c in range(bits.members.shape[0]):
+        n_members += bits.members[c]
+    return kinds.unit > 0.0 and n_members <= MOST
+
+
+@shared_kernel
+def _shorten(local, active):
+    """The columns of the splits that divide the subset in words of 16 members, and what passes each split."""
+    bits = local.bits
+    stride = (active + WIDE - 1) // WIDE * WIDE
+    at = np.int64(0)
+    for c in range(bits.passed.shape[0]):
+        bits.short_start[c] = at
+        left = bits.members[c]
+        for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
+            for j in range(4):
+                if left > 0:
+                    for s in range(active):
+                        bits.shorts[at * stride + s] = np.int16(bits.wide[word, local.map[s]] >> np.uint64(SHORT * j))
+                    for s in range(active, stride):
+                        bits.shorts[at * stride + s] = 0
+                    at += 1
+                    left -= SHORT
+        for s in range(active):
+            bits.passed[c, s] = np.int16(bits.passing[c, local.map[s]])
+        for s in range(active, stride):
+            bits.passed[c, s] = 0
+    bits.short_start[bits.passed.shape[0]] = at
 
 
 @shared_kernel
@@ -91,6 +152,8 @@ def pack(problem, rows, n, local):
     local.size[2] = active
     local.size[3] = n
     _sum_kinds(kinds, bits, local, active)
+    if counts_errors(kinds, bits):
+        _shorten(local, active)
     stride = (active + LANES - 1) // LANES * LANES
     for word in range(n_words):
         for s in range(active):
@@ -111,7 +174,8 @@ def _order_members(kinds, rows, n, bits):
             for _ in range(kinds.kind_count[row, c]):
                 bits.member_row[at] = row
                 at += 1
-        n_members += at - (bits.kind_start[c] << 6)
+        bits.members[c] = at - (bits.kind_start[c] << 6)
+        n_members += bits.members[c]
         while at & 63 != 0:
             bits.member_row[at] = -1
             at += 1
@@ -126,13 +190,10 @@ def _sum_kinds(kinds, bits, local, active):
     local.total[:] = 0.0
     bits.total_worst[0] = 0.0
     for c in range(n_kinds):
-        members = np.int64(0)
-        for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
-            for j in range(64):
-                members += np.int64(bits.member_row[word * 64 + j] >= 0)
-        bits.total_worst[0] += np.float64(members) * kinds.worst[c]
+        members = np.float64(bits.members[c])
+        bits.total_worst[0] += members * kinds.worst[c]
         for k in range(width):
-            local.total[k] += np.float64(members) * kinds.kind_stats[c, k]
+            local.total[k] += members * kinds.kind_stats[c, k]
     padded = (active + LANES - 1) // LANES * LANES
     for k in range(width):
         for s in range(padded):

@@ -33,6 +33,8 @@ from softsurv.kernel_cache import intrinsic
 Flags = Annotated[np.ndarray, types.Array(types.boolean, 1, "C")]
 Bytes = Annotated[np.ndarray, types.Array(types.int8, 1, "C")]
 ByteMatrix = Annotated[np.ndarray, types.Array(types.int8, 2, "C")]
+Shorts = Annotated[np.ndarray, types.Array(types.int16, 1, "C")]
+ShortMatrix = Annotated[np.ndarray, types.Array(types.int16, 2, "C")]
 Ints = Annotated[np.ndarray, types.Array(types.int32, 1, "C")]
 IntMatrix = Annotated[np.ndarray, types.Array(types.int32, 2, "C")]
 Longs = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]

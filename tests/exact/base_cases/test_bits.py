@@ -6,6 +6,9 @@ from oracles.base_cases import differences
 from oracles.plain_search import small
 
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.kernels.small_counts import MOST
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.search import Search
 from softsurv.exact.split_costs import SplitCosts
 
 
@@ -25,6 +28,37 @@ def test_other_numbers_of_kinds_and_labels(labels):
     rng = np.random.default_rng(labels)
     costs = np.array([[0.0, 2.0, 5.0], [3.0, 0.0, 1.0], [1.0, 4.0, 0.0]])[rng.integers(0, 3, 14), :labels]
     assert differences(bit_search(statistics=costs)) == []
+
+
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("complexity", [0.0, 0.3])
+def test_errors_are_counted(labels, complexity):
+    """Two kinds, several, and more members than a short word and than a long one have; more splits than a vector."""
+    for n, features, levels in ((14, 3, 3), (90, 5, 3), (200, 5, 9)):
+        label = np.random.default_rng(n + labels).integers(0, labels, n)
+        costs = 0.25 * label_costs.misclassification(label, labels)
+        found = bit_search(n=n, features=features, levels=levels, statistics=costs, complexity=complexity)
+        assert found.problem.row_kinds.unit == 0.25
+        if n < 200 or labels == 2:
+            assert differences(found) == []
+        assert differences(found, found.rows[:: 1 + n // 30].copy()) == []
+
+
+def test_errors_of_more_rows_than_a_small_count_holds():
+    """The root counts in float64, what lies below it in small counts."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (MOST + 5000, 16)).astype(np.int32)
+    label = (codes[:, 0] & codes[:, 1]) ^ (rng.random(len(codes)) < 0.2)
+    costs = label_costs.misclassification(label, 2)
+    found = []
+    for bits in (True, False):
+        search = Search(
+            label_costs.TASK, codes, np.full(16, 2), np.zeros(16, bool), costs, complexity=2.0, bounds=Bounds(bits=bits)
+        )
+        assert search.base == ("bits" if bits else "sums")
+        found += [search.solve(3, 8).report.objective]
+    assert found[0] == found[1]
+    assert found[0] < 0.21 * len(label)
 
 
 def test_a_subset_is_packed_anew():

@@ -14,7 +14,7 @@ from softsurv.exact.objectives import label_costs
 def found():
     """Two hundred rows of two kinds: the units of a kind fill more than one word of 64."""
     costs = label_costs.misclassification(np.random.default_rng(1).integers(0, 2, 200), 2)
-    return small(n=200, seed=1, statistics=costs, bounds=Bounds(cancel=False))
+    return small(n=200, features=6, seed=1, statistics=costs, bounds=Bounds(cancel=False))
 
 
 def packed(found, rows):

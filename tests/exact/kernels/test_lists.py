@@ -98,7 +98,8 @@ def test_fronts_are_filed_cheapest_first_one_after_the_other():
 
 
 def test_statistics_of_a_listing_have_two_columns_more():
-    found = small(n=30, seed=1)
+    found = small(n=30, features=6, seed=1)
+    assert found.search.base == "bits"
     goals = objectives(LINEAR, np.zeros((2, 2, 2)), constraint=[[0.0, 1.0]], limit=[3.0])
     listing = new_listing(found.problem, goals, 2, 4, 4, np.array([0.25]))
     assert listing.limit.tolist() == [3.25]  # rounding may miss a limit by the slack
