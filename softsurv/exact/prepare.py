@@ -166,10 +166,12 @@ def prepare(
     if cancels:
         columns = columns - arrays.row_minima(columns)[:, None]
     columns = arrays.round_to_grid(columns)
-    by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), split_costs is not None)
-    in_lanes = bounds.lanes and bounds.base_case and split_costs is None and int(start[-1]) <= LANE_CODES
-    by_bits = bounds.bits and bounds.base_case and not by_cuts
-    row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst, in_lanes) if by_bits else None
+    paid, least, row_kinds = split_costs is not None, float(min_leaf) * (1.0 - SIZE_TOLERANCE), None
+    by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), paid)
+    in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) <= LANE_CODES
+    if bounds.bits and bounds.base_case and not by_cuts:
+        how = {"linear": task.linear and not paid, "least": 0.0 if size is None else least, "in_lanes": in_lanes}
+        row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst, **how)
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
@@ -186,9 +188,9 @@ def prepare(
         keys=_keys(live),
         parameters=np.zeros(0),
         complexity=float(complexity),
-        min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
+        min_leaf=least,
         linear=task.linear,
-        branching=split_costs is not None,
+        branching=paid,
         n_statistics=width,
         use_size=size is not None,
         tolerance=_tolerance(task, whole[:, :width], total_offset),

@@ -5,6 +5,7 @@ Two rows are of one kind if they have the same statistics.
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.kernels.small_counts import SHORT, WIDE
+from softsurv.exact.kernels.small_counts import NOTHING, SHORT, WIDE
 from softsurv.exact.layout import Space, Spaces
 
 WORD = 64
@@ -34,6 +35,7 @@ def no_row_kinds(width: int) -> RowKinds:
     return RowKinds(
         np.zeros((0, width)),
         np.zeros((0, 0), np.int64),
+        0,
         0.0,
         np.zeros(0),
         np.zeros((0, 0), np.uint64),
@@ -74,7 +76,17 @@ def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
 
 
 def row_kinds_of(
-    columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any, in_lanes: bool = True
+    columns: Any,
+    group: Any,
+    codes: Any,
+    code_start: Any,
+    nominal: Any,
+    cancel: bool,
+    worst: Any,
+    *,
+    linear: bool = False,
+    least: float = 0.0,
+    in_lanes: bool = True,
 ) -> RowKinds | None:
     """The distinct rows (U, P) by kind, or None where counting bits would be slower than sums.
 
@@ -92,6 +104,10 @@ def row_kinds_of(
         out of each distinct row.
     worst : callable
         Most that a row with given statistics (C, W) can cost under any label, (C,).
+    linear : bool
+        Whether a leaf costs the least of its sums, and splits cost nothing.
+    least : float
+        Least size of a leaf; above 0 the last statistic is the size.
     in_lanes : bool
         Whether base cases by histograms would be solved eight at a time.
     """
@@ -105,7 +121,7 @@ def row_kinds_of(
         count -= count.min(axis=1, keepdims=True)
     sizes = np.diff(code_start)
     splits = np.where(nominal & (sizes > 2), sizes, sizes - 1)
-    unit = unit_of(kinds) if cancel else 0.0
+    unit, fewest = errors_of(kinds, least) if linear else (0.0, 0)
     sizes_of_work = int(splits.sum()), codes.shape[1], columns.shape[1]
     if not bits_pay(count, *sizes_of_work, errors=unit > 0.0, in_lanes=in_lanes):
         return None
@@ -115,12 +131,23 @@ def row_kinds_of(
     return RowKinds(
         kinds,
         count,
+        fewest,
         unit,
         np.ascontiguousarray(worst(kinds)),
         bits,
         (code_of + code_start[feature_of]).astype(np.int32),
         (~nominal[feature_of] & (code_of > 0)).astype(np.int8),
     )
+
+
+def errors_of(kinds: Any, least: float) -> tuple[float, int]:
+    """`unit_of` the kinds (C, W), and how many members a leaf of some size has; (0, 0) where members differ in size."""
+    if least <= 0.0:
+        return unit_of(kinds), 0
+    size = kinds[:, -1]
+    if (size != size[0]).any() or size[0] <= 0.0:
+        return 0.0, 0
+    return unit_of(kinds[:, :-1]), min(math.ceil(least / size[0]), NOTHING)
 
 
 def unit_of(kinds: Any) -> float:

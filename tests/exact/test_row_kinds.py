@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from softsurv.exact import row_kinds
+from softsurv.exact.kernels.small_counts import NOTHING
 from softsurv.exact.layout import Space
 from softsurv.exact.row_kinds import (
     MAX_KINDS,
     bit_sizes,
     bit_spaces,
     bits_pay,
+    errors_of,
     kinds_of,
     no_row_kinds,
     packed_splits,
@@ -100,6 +102,16 @@ def test_bits_pay_with_few_rows_to_a_pair_of_splits():
     half = np.arange(2000) % 2  # two distinct rows
     codes, start = np.array([[0], [1]]), np.array([0, 2])
     assert row_kinds_of(np.eye(2)[half], half, codes, start, np.array([False]), False, worst) is None
+
+
+def test_least_size_in_members():
+    kinds = np.column_stack([1.0 - np.eye(2), np.full(2, 0.5)])
+    assert errors_of(kinds[:, :2], 0.0) == (1.0, 0)
+    assert errors_of(kinds, 1.5 * (1 - 1e-12)) == (1.0, 3)
+    assert errors_of(kinds, 1.4) == (1.0, 3)
+    assert errors_of(kinds, 1e9) == (1.0, NOTHING)
+    assert errors_of(np.column_stack([1.0 - np.eye(2), [1.0, 2.0]]), 3.0) == (0.0, 0)
+    assert errors_of(np.column_stack([1.0 - np.eye(2), [0.0, 0.0]]), 3.0) == (0.0, 0)
 
 
 def test_errors_cost_a_member_of_any_kind_the_same():

@@ -14,6 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
 from softsurv.exact.entries import Entry
+from softsurv.exact.kernels.small_counts import NOTHING
 from softsurv.loops import Loop
 
 LANES, WIDE = 8, 32
@@ -167,6 +168,7 @@ INTRINSICS = {
     "count_shared": count_shared,
     "least_small": lambda counts: int(counts.min()),
     "fewer": np.minimum,
+    "allowed": lambda errors, size, least: np.where(size >= least, errors, np.int16(NOTHING)),
     "more": np.maximum,
     "larger": np.maximum,
     "kept": lambda value, size, least: np.where(size >= least, value, 0.0),

@@ -16,8 +16,9 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.bit_columns import counts_errors, hits, pack, shared_hits
 from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, store
 from softsurv.exact.kernels.small_counts import (
-    MOST,
+    NOTHING,
     WIDE,
+    allowed,
     fewer,
     least_small,
     load_small,
@@ -119,9 +120,13 @@ def _count_two(bits, s, begin, stride):
 
 
 @shared_kernel
-def _count_kinds(bits, s, begin, stride):
-    """As `_count_two`, for any number of kinds: all members of a cell but those of its most frequent kind."""
+def _count_kinds(bits, s, begin, stride, fewest):
+    """As `_count_two`, for any number of kinds and a least number of members.
+
+    All members of a cell are errors but those of its most frequent kind.
+    """
     left, right, n_kinds = bits.errors[0], bits.errors[1], bits.members.shape[0]
+    least = spread_small(fewest)
     best_left, best_right = spread_small(np.int64(left[s])), spread_small(np.int64(right[s]))
     for t in range(begin, stride, WIDE):
         none = spread_small(np.int64(0))
@@ -135,7 +140,9 @@ def _count_kinds(bits, s, begin, stride):
             all_both, all_here, all_there, all_neither = (
                 all_both + found, all_here + rest, all_there + other, all_neither + out,
             )  # fmt: skip
-        both, here, there, neither = all_both - both, all_here - here, all_there - there, all_neither - neither
+        both, here = allowed(all_both - both, all_both, least), allowed(all_here - here, all_here, least)
+        there = allowed(all_there - there, all_there, least)
+        neither = allowed(all_neither - neither, all_neither, least)
         best_left, best_right = fewer(both + here, best_left), fewer(there + neither, best_right)
         store_small(left, t, fewer(both + there, load_small(left, t)))
         store_small(right, t, fewer(here + neither, load_small(right, t)))
@@ -145,20 +152,22 @@ def _count_kinds(bits, s, begin, stride):
 @shared_kernel
 def _count_stumps(problem, local, active):
     """The stumps of all splits by counting errors, where a leaf costs these alone (`RowKinds.unit`)."""
-    bits, unit, leaves = local.bits, problem.row_kinds.unit, 2.0 * problem.complexity
+    kinds, bits = problem.row_kinds, local.bits
+    unit, least, leaves = kinds.unit, kinds.least, 2.0 * problem.complexity
     stride = (active + WIDE - 1) // WIDE * WIDE
-    bits.errors[:, :stride] = MOST
+    bits.errors[:, :stride] = NOTHING
     for s in range(active):
         if local.control[STOP] == 0:
             begin = s // WIDE * WIDE
-            if bits.members.shape[0] == 2:
+            if bits.members.shape[0] == 2 and least < 2:
                 _count_two(bits, s, begin, stride)
             else:
-                _count_kinds(bits, s, begin, stride)
+                _count_kinds(bits, s, begin, stride, least)
     for side in range(2):
         for s in range(active):
-            two = unit * np.float64(bits.errors[side, s]) + leaves
-            local.stump[side, s] = lower(local.stump[side, s], two)
+            if bits.errors[side, s] < NOTHING:
+                two = unit * np.float64(bits.errors[side, s]) + leaves
+                local.stump[side, s] = lower(local.stump[side, s], two)
 
 
 @shared_kernel

@@ -37,6 +37,7 @@ class RowKinds(NamedTuple):
 
     kind_stats: FloatMatrix  # (C, W) statistics of one member of each kind
     kind_count: LongMatrix  # (U, C) int64 members of each kind in each distinct row
+    least: int  # fewest members of a leaf
     unit: float  # what a member costs under all labels but one, its kind's own, which is free; 0 where it is not so
     worst: Floats  # (C,) most that a member of each kind can cost; inf where there is no such number
     row_bits: WordMatrix  # (U, B) uint64 bit d set where the row goes left at split d

@@ -22,8 +22,11 @@ WIDE = 32
 SHORT = 16
 """Bits of a short word, and rows that it stands for."""
 
-MOST = 2 ** (SHORT - 1) - 1
-"""Largest count."""
+NOTHING = 2 ** (SHORT - 2) - 1
+"""Stands for errors of what may not be; two of it still make a count."""
+
+MOST = NOTHING - 1
+"""Most rows whose errors are counted."""
 
 _SHORTS = ir.VectorType(ir.IntType(SHORT), WIDE)
 
@@ -81,7 +84,7 @@ def store_small(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def spread_small(typingctx: Any, number: Any) -> Any:
-    """A vector with a count, at most `MOST`, in every lane."""
+    """A vector with a count in every lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Machine code of the call."""
@@ -140,6 +143,19 @@ fewer = _lane_by_lane(lambda builder, a, b: builder.select(builder.icmp_signed("
 
 more = _lane_by_lane(lambda builder, a, b: builder.select(builder.icmp_signed(">", a, b), a, b))
 """The larger count of each lane."""
+
+
+@intrinsic
+def allowed(typingctx: Any, errors: Any, size: Any, least: Any) -> Any:
+    """The errors of each lane whose size is at least the least one, else `NOTHING`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
+        errors, size, least = args
+        return builder.select(builder.icmp_signed(">=", size, least), errors, ir.Constant(_SHORTS, [NOTHING] * WIDE))
+
+    return small(small, small, small), generate
+
 
 _add, _subtract = (_lane_by_lane(one) for one in (ir.IRBuilder.add, ir.IRBuilder.sub))
 

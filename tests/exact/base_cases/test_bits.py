@@ -31,20 +31,22 @@ def test_other_numbers_of_kinds_and_labels(labels):
 
 
 @pytest.mark.parametrize("labels", [2, 3, 5])
-@pytest.mark.parametrize("complexity", [0.0, 0.3])
-def test_errors_are_counted(labels, complexity):
+@pytest.mark.parametrize("how", [{}, {"complexity": 0.3}, {"min_leaf": 3, "complexity": 0.1}])
+def test_errors_are_counted(labels, how):
     """Two kinds, several, and more members than a short word and than a long one have; more splits than a vector."""
     for n, features, levels in ((14, 3, 3), (90, 5, 3), (200, 5, 9)):
         label = np.random.default_rng(n + labels).integers(0, labels, n)
         costs = 0.25 * label_costs.misclassification(label, labels)
-        found = bit_search(n=n, features=features, levels=levels, statistics=costs, complexity=complexity)
+        found = bit_search(n=n, features=features, levels=levels, statistics=costs, **how)
         assert found.problem.row_kinds.unit == 0.25
+        assert found.problem.row_kinds.least == how.get("min_leaf", 0)
         if n < 200 or labels == 2:
             assert differences(found) == []
         assert differences(found, found.rows[:: 1 + n // 30].copy()) == []
 
 
-def test_errors_of_more_rows_than_a_small_count_holds():
+@pytest.mark.parametrize("least", [1, 300])
+def test_errors_of_more_rows_than_a_small_count_holds(least):
     """The root counts in float64, what lies below it in small counts."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, (MOST + 5000, 16)).astype(np.int32)
@@ -53,8 +55,9 @@ def test_errors_of_more_rows_than_a_small_count_holds():
     found = []
     for bits in (True, False):
         search = Search(
-            label_costs.TASK, codes, np.full(16, 2), np.zeros(16, bool), costs, complexity=2.0, bounds=Bounds(bits=bits)
-        )
+            label_costs.TASK, codes, np.full(16, 2), np.zeros(16, bool), costs, min_leaf=least, complexity=2.0,
+            bounds=Bounds(bits=bits),
+        )  # fmt: skip
         assert search.base == ("bits" if bits else "sums")
         found += [search.solve(3, 8).report.objective]
     assert found[0] == found[1]

@@ -7,7 +7,9 @@ from oracles import plain_python
 
 from softsurv.exact.kernels.small_counts import (
     MOST,
+    NOTHING,
     WIDE,
+    allowed,
     count_shared,
     fewer,
     least_small,
@@ -27,6 +29,7 @@ def of_counts(a, b, out):
     store_small(out, 64, fewer(x, y))
     store_small(out, 96, more(x, y))
     store_small(out, 128, spread_small(np.int64(a[0])))
+    store_small(out, 160, allowed(x, y, spread_small(np.int64(b[1]))))
     return least_small(y)
 
 
@@ -43,10 +46,11 @@ def numbers(seed, least=-MOST // 2, most=MOST // 2):
 
 def test_counts_lane_by_lane():
     a, b = numbers(0)
-    out = np.full(200, 9, np.int16)
+    out = np.full(232, 9, np.int16)
     found = of_counts(a, b, out)
     x, y = a[3:35], b[1:33]
-    lanes = [x + y, x - y, np.minimum(x, y), np.maximum(x, y), np.full(WIDE, a[0]), np.full(40, 9)]
+    some = np.where(y >= b[1], x, NOTHING)
+    lanes = [x + y, x - y, np.minimum(x, y), np.maximum(x, y), np.full(WIDE, a[0]), some, np.full(40, 9)]
     np.testing.assert_array_equal(out, np.concatenate(lanes))
     assert found == y.min()
 
@@ -55,7 +59,7 @@ def test_counts_lane_by_lane():
 def test_the_least_count_is_found_in_every_lane(place):
     a, b = numbers(1, 0, MOST)
     b[1 + place] = -5
-    assert of_counts(a, b, np.zeros(160, np.int16)) == -5
+    assert of_counts(a, b, np.zeros(192, np.int16)) == -5
 
 
 def test_bits_that_words_share():
@@ -72,7 +76,7 @@ def test_bits_that_words_share():
 def test_plain_forms_say_what_the_compiled_ones_do(seed):
     """The kernels' tests rest on these."""
     a, b = numbers(seed)
-    compiled, by_numpy = np.zeros(160, np.int16), np.zeros(160, np.int16)
+    compiled, by_numpy = np.zeros(192, np.int16), np.zeros(192, np.int16)
     assert of_counts(a, b, compiled) == plain_python.plain(of_counts)(a, b, by_numpy)
     np.testing.assert_array_equal(compiled, by_numpy)
     of_words(a, compiled)
