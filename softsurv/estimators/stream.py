@@ -87,7 +87,7 @@ def fit_stream(
         Its rows of weight 0 are left out.
     memory : int or str
         Bytes, or text such as "2GB", that the encoded features of a process may take in memory; the others lie in
-        a file. Beside them each row takes 130 bytes at the end, the process itself some 0.9 GB.
+        a file. Beside them each row takes 150 bytes at the end, the process itself some 0.9 GB.
     sample_rows : int
         Rows of the sample, at least 100.
     checkpoint : path-like, optional

@@ -22,6 +22,9 @@ SPAN = 1500.0
 MOST_LOG_ODDS = 700.0
 """Log odds of an event are cut at this and at its negative, about where floats end."""
 
+BLOCK = 1 << 18
+"""Rows of which the chances are worked out at once: those of all rows of a large table would take the most memory."""
+
 
 def predicted_medians(
     trees: Sequence[SoftTree],
@@ -80,16 +83,20 @@ def medians_of_effects(
         like = trees[0].leaves
         place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among all leaves of the complete tree
         place[leaf] = at.cpu().numpy()
+        blocks = [slice(first, first + BLOCK) for first in range(0, len(leaf), BLOCK)]
         numbers, shares = torch.as_tensor(leaf).to(like.device), torch.as_tensor(share).to(like.device)
 
         def log_odds(log_time: FloatArray) -> FloatArray:
             """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
             own = np.zeros(like.shape[1])
             own[place[filled]] = log_time[filled]
-            then = torch.as_tensor(own).to(like)
-            hazard = sum(tree.hazard_in_leaf(part, at, then) for tree, part in zip(trees, effects, strict=True))
-            chance = -torch.expm1(-torch.as_tensor(hazard)).double()
-            mean = np.minimum(_sums(shares * chance, numbers, n_leaves), 1.0)
+            then, mean = torch.as_tensor(own).to(like), np.zeros(n_leaves)
+            for some in blocks:
+                parts = zip(trees, effects, strict=True)
+                hazard = sum(tree.hazard_in_leaf(part[some], at[some], then) for tree, part in parts)
+                chance = -torch.expm1(-torch.as_tensor(hazard)).double()
+                mean += _sums(shares[some] * chance, numbers[some], n_leaves)
+            mean = np.minimum(mean, 1.0)
             return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
         last = np.full(n_leaves, np.log(longest))
