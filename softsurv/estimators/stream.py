@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Chunk, Table, within_chunk
 from softsurv.data.preprocess import Preprocessor
@@ -46,6 +46,7 @@ from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
 from softsurv.stopping import StopSignal
+from softsurv.trees.leaf_medians import medians_of_effects
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.typical_rows import typical_row, typical_rows
@@ -86,7 +87,7 @@ def fit_stream(
         Its rows of weight 0 are left out.
     memory : int or str
         Bytes, or text such as "2GB", that the encoded features of a process may take in memory; the others lie in
-        a file. Beside them each row takes 130 bytes at the end, the process itself some 0.9 GB.
+        a file. Beside them each row takes 150 bytes at the end, the process itself some 0.9 GB.
     sample_rows : int
         Rows of the sample, at least 100.
     checkpoint : path-like, optional
@@ -142,7 +143,7 @@ def fit_stream(
         recipe, sweeps = parameters.recipe(candidate), Sweeps(most=max_sweeps)
         with budget, PlacedChunks(store, axis, like) as chunks:
             routing, leaves, report, objective = train_streamed(chunks, sample, recipe, sweeps, job)
-        leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
+        rows, witnesses = _rows_in_leaves(objective, routing, leaves, ranks)
     warn_of_what_was_cut_off(report.status, "the training of the tree")
     if ranks.first:
         warn_of_the_last_sweep(report)
@@ -151,8 +152,8 @@ def fit_stream(
     fitted = FittedSoftTree(
         tree,
         candidate,
-        replace(report, details=report.details | {"fingerprint": fingerprint}),
-        leaves_reached.take(tree.used_leaves),
+        replace(report, details=report.details | {"fingerprint": fingerprint, "imputed": encoder.incomplete_}),
+        _leaf_table(rows, tree, float(time.max())),
         spread,
         axis.floor,
         encoder,
@@ -247,21 +248,22 @@ def _fill(
     fingerprint of all rows."""
     picked: list[ChunkRows] = []
     digests: list[tuple[int, str]] = []
-    n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
+    mass, sums = 0.0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
     for chunk in chunks:
         with within_chunk(chunk.place):
             x = np.asarray(encoder.transform(chunk.X), dtype=np.float64)
         store.append(x, chunk.time, chunk.event, chunk.weight)
         digests.append((chunk.first_row, _digest(x, chunk)))
-        sums.add(torch.from_numpy(np.stack([x.sum(0), np.square(x).sum(0)])))
-        keep = chosen(seed, chunk.first_row, len(x), share)
         weight = np.ones_like(chunk.time) if chunk.weight is None else chunk.weight
+        sums.add(torch.from_numpy(np.stack([weight @ x, weight @ np.square(x)])))
+        keep = chosen(seed, chunk.first_row, len(x), share)
         design = np.hstack([np.ones((int(keep.sum()), 1)), x[keep]])
         number = chunk.first_row + np.flatnonzero(keep)
         picked.append(ChunkRows(design, chunk.time[keep], chunk.event[keep], weight[keep], number))
-        n += len(x)
+        mass += float(weight.sum())
     parts = [rows for part in ranks.gather(picked) for rows in part]
-    mean, square = (ranks.total(sums) / sum(ranks.gather(n))).numpy()
+    mean, square = (ranks.total(sums) / sum(ranks.gather(mass))).numpy()
+    n = sum(len(time) for time, _, _ in store.outcomes)
     logger.info("%d rows here: %d bytes in memory, %d on disk", n, store.in_memory, store.on_disk)
     columns = json.dumps(encoder.to_dict(), sort_keys=True)
     whole = json.dumps([columns, sorted(one for part in ranks.gather(digests) for one in part)])
@@ -301,16 +303,35 @@ def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str
     return {"parameters": parameters, "rows": axis.n, "fingerprint": fingerprint}
 
 
-def _leaf_table(objective: StreamedObjective, routing: torch.Tensor, ranks: Ranks) -> tuple[LeafTable, FloatArray]:
-    """Numbers of all rows in each leaf, and the features of one row of each leaf that has any."""
-    leaf_of, witnesses = objective.leaf_of_rows(routing)
+class _Rows(NamedTuple):
+    """All rows, once their features are not needed any more, (N,) each; ``at`` numbers all leaves of the tree."""
+
+    at: IntArray
+    effect: FloatArray
+    time: FloatArray
+    event: BoolArray
+    weight: FloatArray
+
+
+def _rows_in_leaves(
+    objective: StreamedObjective, routing: torch.Tensor, leaves: torch.Tensor, ranks: Ranks
+) -> tuple[_Rows, FloatArray]:
+    """The rows of all processes in their leaves, and the features of one row of each leaf that has any."""
+    found, witnesses = objective.rows_in_leaves(routing, leaves)
     objective.store.let_go()  # the curves of all rows take as much
-    outcomes = objective.store.outcomes
-    mine = [(leaf, *outcome) for leaf, outcome in zip(leaf_of, outcomes, strict=True)]
-    parts = [part for found in ranks.gather(mine) for part in found]
-    leaf, time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    table = leaf_table(leaf.astype(np.int64), time, event, 2**objective.depth, weight)
-    return replace(table, curves=tuple(_thinned(curve) for curve in table.curves)), witnesses
+    mine = [(*rows, *outcome) for rows, outcome in zip(found, objective.store.outcomes, strict=True)]
+    parts = [part for own in ranks.gather(mine) for part in own]
+    at, *others = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _Rows(at.astype(np.int64), *others), witnesses
+
+
+def _leaf_table(rows: _Rows, tree: SoftTree, longest: float) -> LeafTable:
+    """Numbers of all rows in each leaf that they reach; ``longest`` is the largest time."""
+    table = leaf_table(rows.at, rows.time, rows.event, 2**tree.depth, rows.weight).take(tree.used_leaves)
+    device, leaf = tree.leaves.device, np.searchsorted(tree.used_leaves, rows.at)
+    at, effect = torch.from_numpy(rows.at).to(device), torch.from_numpy(rows.effect).to(device)
+    predicted = medians_of_effects([tree], [effect], at, leaf, len(tree.used_leaves), longest, rows.weight)
+    return replace(table, curves=tuple(_thinned(curve) for curve in table.curves), predicted=predicted)
 
 
 def _typical_rows(tree: SoftTree, sample: ChunkRows, encoder: Preprocessor) -> FloatArray:

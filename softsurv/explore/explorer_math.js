@@ -3,22 +3,28 @@
 const softsurv = (() => {
   const sigmoid = (v) => (v >= 0 ? 1 / (1 + Math.exp(-v)) : Math.exp(v) / (1 + Math.exp(v)));
 
+  /* The tail's continued fraction, for x >= 2: erfc(x) = exp(-x^2) / (sqrt(pi) tail(x)). */
+  function tail(x) {
+    let fraction = 0;
+    for (let n = 80; n > 0; n--) fraction = n / 2 / (x + fraction);
+    return x + fraction;
+  }
+
   /* Complementary error function: continued fraction in the tail, Maclaurin series near 0. */
   function erfc(x) {
     if (x < 0) return 2 - erfc(-x);
     if (x > 27) return 0;
-    if (x < 2) {
-      let term = x, sum = x;
-      for (let n = 1; n < 60; n++) {
-        term *= (-x * x) / n;
-        sum += term / (2 * n + 1);
-      }
-      return 1 - (2 / Math.sqrt(Math.PI)) * sum;
+    if (x >= 2) return Math.exp(-x * x) / Math.sqrt(Math.PI) / tail(x);
+    let term = x, sum = x;
+    for (let n = 1; n < 60; n++) {
+      term *= (-x * x) / n;
+      sum += term / (2 * n + 1);
     }
-    let fraction = 0;
-    for (let n = 80; n > 0; n--) fraction = n / 2 / (x + fraction);
-    return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
+    return 1 - (2 / Math.sqrt(Math.PI)) * sum;
   }
+
+  /* Its logarithm, which is finite where erfc itself is 0. */
+  const logErfc = (x) => (x < 2 ? Math.log(erfc(x)) : -x * x - Math.log(Math.sqrt(Math.PI) * tail(x)));
 
   const survivalOf = {
     proportional_hazards: (z) => Math.exp(-Math.exp(z)),
@@ -75,7 +81,7 @@ const softsurv = (() => {
   const hazardOf = {
     proportional_hazards: (z) => Math.exp(Math.min(z, 30)) * (Math.max(z, 30) - 29), // safe_exp of the estimators
     proportional_odds: (z) => Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))),
-    probit: (z) => -Math.log(0.5 * erfc(z / Math.SQRT2)),
+    probit: (z) => Math.LN2 - logErfc(z / Math.SQRT2),
   };
 
   const linear = (weights, x) => weights.slice(1).reduce((sum, w, k) => sum + w * x[k], weights[0]);

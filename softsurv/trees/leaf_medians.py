@@ -22,6 +22,9 @@ SPAN = 1500.0
 MOST_LOG_ODDS = 700.0
 """Log odds of an event are cut at this and at its negative, about where floats end."""
 
+BLOCK = 1 << 18
+"""Rows of which the chances are worked out at once: those of all rows of a large table would take the most memory."""
+
 
 def predicted_medians(
     trees: Sequence[SoftTree],
@@ -52,26 +55,48 @@ def predicted_medians(
     ndarray (L,)
         inf where the mean curve is above one half at ``longest``, nan for a leaf without rows.
     """
+    with torch.no_grad():
+        x = x.to(trees[0].leaves)
+        at = trees[0].apply_leaf(x)  # (1, N)
+        effects = [tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0] for tree in trees]
+    return medians_of_effects(trees, effects, at[0], leaf, n_leaves, longest, weight)
+
+
+def medians_of_effects(
+    trees: Sequence[SoftTree],
+    effects: Sequence[Tensor],  # of each tree, (N,)
+    at: Tensor,  # (N,)
+    leaf: IntArray,  # (N,)
+    n_leaves: int,
+    longest: float,
+    weight: FloatArray | None = None,  # (N,)
+) -> FloatArray:
+    """The same where the rows are not there any more, but what does not depend on time in the leaf of each.
+
+    ``at`` numbers all leaves of the complete tree, ``leaf`` those that rows reach. Others as in `predicted_medians`.
+    """
     weight = np.ones(len(leaf)) if weight is None else weight
     size = np.bincount(leaf, weight, n_leaves)
     filled = size > 0
     share = weight / np.where(filled, size, 1.0)[leaf]
     with torch.no_grad(), np.errstate(divide="ignore"):
         like = trees[0].leaves
-        x = x.to(like)
-        at = trees[0].apply_leaf(x)  # (1, N)
-        parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
         place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among all leaves of the complete tree
-        place[leaf] = at[0].cpu().numpy()
+        place[leaf] = at.cpu().numpy()
+        blocks = [slice(first, first + BLOCK) for first in range(0, len(leaf), BLOCK)]
         numbers, shares = torch.as_tensor(leaf).to(like.device), torch.as_tensor(share).to(like.device)
 
         def log_odds(log_time: FloatArray) -> FloatArray:
             """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
-            own = np.zeros(trees[0].leaves.shape[1])
+            own = np.zeros(like.shape[1])
             own[place[filled]] = log_time[filled]
-            hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(like)) for tree, effects in parts)
-            chance = -torch.expm1(-torch.as_tensor(hazard)).double()
-            mean = np.minimum(_sums(shares * chance, numbers, n_leaves), 1.0)
+            then, mean = torch.as_tensor(own).to(like), np.zeros(n_leaves)
+            for some in blocks:
+                parts = zip(trees, effects, strict=True)
+                hazard = sum(tree.hazard_in_leaf(part[some], at[some], then) for tree, part in parts)
+                chance = -torch.expm1(-torch.as_tensor(hazard)).double()
+                mean += _sums(shares[some] * chance, numbers[some], n_leaves)
+            mean = np.minimum(mean, 1.0)
             return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
         last = np.full(n_leaves, np.log(longest))

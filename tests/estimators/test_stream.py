@@ -50,6 +50,27 @@ def test_a_streamed_leaf_is_that_of_a_table_in_memory(frame, table):
     assert streamed.leaf_table_.n.tolist() == [150]
 
 
+def test_what_a_streamed_tree_says_is_that_of_a_table_in_memory(tmp_path):
+    """The line of a leaf had the median of the leaf's times as the predicted one, sizes of features knew no weights,
+    and nothing told what a missing value counts as."""
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.normal(size=(2, 300))
+    time, weight = rng.exponential(np.exp(2 * x1 * np.sign(x0))), np.where(x0 > 0.5, 5.0, np.arange(300) % 3)
+    given = pd.DataFrame({"x0": x0, "x1": np.where(np.arange(300) % 7 > 0, x1, np.nan)})
+    given = given.assign(t=time, died=rng.random(300) < 0.7, w=weight)
+    given.to_parquet(tmp_path / "rows.parquet")
+    settings = SETTINGS | {"depth": 1, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2}
+    table = Table(tmp_path / "rows.parquet", "t", "died", "w", chunk_rows=40)
+    streamed = fit_stream(SoftSurvivalTree(**settings), table, memory=0)
+    whole = SoftSurvivalTree(**settings).fit(given[["x0", "x1"]], (given["died"], given["t"]), sample_weight=weight)
+    assert len(whole.leaf_table_.predicted) == 2
+    np.testing.assert_allclose(streamed.leaf_table_.predicted, whole.leaf_table_.predicted, rtol=1e-2)
+    np.testing.assert_allclose(streamed.spread_, whole.spread_, rtol=1e-10)
+    said = "Missing values: x1 counts as"
+    assert said in whole.export_text()
+    assert said in streamed.export_text()
+
+
 def test_a_streamed_fit_forgets_an_earlier_one(frame, table):
     """Causes, ranges, names of the outcome and starts of the earlier fit belong to other rows."""
     fresh = fit_stream(SoftSurvivalTree(**SETTINGS), table)

@@ -65,9 +65,11 @@ def test_the_browser_repeats_the_incidences(trees, data, in_browser):
         np.testing.assert_allclose(own["incidences"], expected, atol=1e-11)
 
 
-def test_the_browser_repeats_the_incidences_of_rows_far_from_training(trees, data, in_browser):
-    """Hazards beyond e^30 go on as a tangent, which decides what each cause has of them."""
-    far, tree = data.with_features(data.X.assign(a=1e4 * data.X["a"])), trees["weibull"]
+@pytest.mark.parametrize("leaf", ["weibull", "lognormal"])
+def test_the_browser_repeats_the_incidences_of_rows_far_from_training(trees, data, in_browser, leaf):
+    """Hazards beyond e^30 go on as a tangent, which decides what each cause has of them. Those of the log-normal law
+    were infinite where its survival left the floats, and the incidences no numbers."""
+    far, tree = data.with_features(data.X.assign(a=1e4 * data.X["a"])), trees[leaf]
     payload = explorer_payload(tree, far, max_rows=60)
     (own,) = in_browser(explorer_page(payload), f"const models = {json.dumps([payload])};" + ALL)
     X = far.X.iloc[[int(label) for label in payload["labels"]]]

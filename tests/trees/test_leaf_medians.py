@@ -44,6 +44,12 @@ def test_rows_count_by_their_weight(data):
         assert mean_survival(tree, data, leaf, median, weight) == pytest.approx(0.5, abs=1e-9)
 
 
+def test_rows_by_blocks_have_the_same_medians(tree, data, monkeypatch):
+    monkeypatch.setattr("softsurv.trees.leaf_medians.BLOCK", 10)
+    again = SoftSurvivalTree(**KNOWN).fit(data.X, data.y)
+    np.testing.assert_allclose(again.leaf_table_.predicted, tree.leaf_table_.predicted, rtol=1e-12)
+
+
 def test_a_median_beyond_the_last_time_is_not_reached():
     data, end = load_dataset("gbsg2"), 1500.0
     time, event = np.minimum(data.time.numpy(), end), data.event.numpy() & (data.time.numpy() <= end)

@@ -282,5 +282,5 @@ def ipcw_costs(x, lo, side, weight, v, stop, g, dy, start, state, out):
         for leaf in range(4):
             base = 2 * leaf * LANES
             for j in range(LANES):
-                n, d = state[base + j], state[base + LANES + j]
+                n, d = max(state[base + j], 0.0), state[base + LANES + j]  # heavy rows leave their rounding behind
                 out[leaf * LANES + j] += n * d / max(n + d * g[step], TINY) * dy[step]

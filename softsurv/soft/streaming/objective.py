@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,6 +19,13 @@ from softsurv.soft.streaming.distributed import Ranks, RunningSum
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkRows
 from softsurv.trees.routing import hbp_leaf, linear
+
+
+class InLeaf(NamedTuple):
+    """HBP leaf of some rows (n,), and what does not depend on time in its linear predictor, (n,)."""
+
+    leaf: NDArray[np.int8 | np.int16]
+    effect: NDArray[np.floating]
 
 
 class StreamedObjective:
@@ -75,18 +84,21 @@ class StreamedObjective:
         """The objective itself, as it has one tree."""
         return self
 
-    def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], FloatArray]:
-        """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
+    def rows_in_leaves(self, routing: Tensor, leaves: Tensor) -> tuple[list[InLeaf], FloatArray]:
+        """Where the rows of each chunk end, and the features of one row of each leaf that has any, (<= L, P)."""
 
-        def part(number: int) -> tuple[NDArray[np.int8], NDArray[np.floating]]:
+        def part(number: int) -> tuple[InLeaf, NDArray[np.floating]]:
             design = self.store.design(number)
-            leaf = hbp_leaf(linear(routing, torch.from_numpy(design)[None].to(routing)), self.depth)[0].cpu().numpy()
+            x = torch.from_numpy(design)[None].to(routing)
+            at = hbp_leaf(linear(routing, x), self.depth)  # (1, n)
+            effect = linear(leaves[..., : self.columns], x).gather(1, at[:, None])[0, 0].cpu().numpy()
+            leaf = at[0].cpu().numpy()
             _, first = np.unique(leaf, return_index=True)
-            return leaf.astype(np.int8 if self.depth < 7 else np.int16), design[first, 1:]
+            return InLeaf(leaf.astype(np.int8 if self.depth < 7 else np.int16), effect), design[first, 1:]
 
         found = map_parts(part, range(len(self.store)), self.workers)
         witnesses = np.concatenate([w for part_ in self.ranks.gather([w for _, w in found]) for w in part_])
-        return [leaf for leaf, _ in found], witnesses.astype(np.float64)
+        return [rows for rows, _ in found], witnesses.astype(np.float64)
 
 
 def _empty_problem(axis: Axis, columns: int, like: Tensor) -> Problem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -74,6 +75,7 @@ class ChunkStore:
         self._held: list[NDArray[np.floating]] = []
         self._places: list[tuple[int, int] | None] = []  # offset and rows in the file, None in memory
         self._file: BinaryIO | None = None
+        self._reading = threading.Lock()
         self._index: list[int] = []
         self.outcomes: list[tuple[FloatArray, BoolArray, FloatArray]] = []
         self._log_times: dict[tuple[int, float], FloatArray] = {}
@@ -125,13 +127,22 @@ class ChunkStore:
         place = self._places[number]
         if place is None:
             return self._held[self._index[number]]
-        assert self._file is not None
         offset, rows = place
         design: NDArray[np.floating] = np.empty((rows, self.columns), dtype=self.kind)
-        view, done = design.reshape(-1).view(np.uint8).data, 0
-        while done < design.nbytes:
-            done += os.preadv(self._file.fileno(), [view[done:]], offset + done)
+        self._read(offset, design.reshape(-1).view(np.uint8).data)
         return design
+
+    def _read(self, offset: int, view: memoryview) -> None:
+        """Fill ``view`` from a place in the file."""
+        assert self._file is not None
+        if not hasattr(os, "preadv"):  # on Windows threads share one place in the file
+            with self._reading:
+                self._file.seek(offset)
+                self._file.readinto(view)  # type: ignore[attr-defined]
+            return
+        done = 0
+        while done < len(view):
+            done += os.preadv(self._file.fileno(), [view[done:]], offset + done)
 
     def let_go(self) -> None:
         """Give back the memory of the designs, once they are read for the last time; the outcomes stay."""

@@ -459,3 +459,19 @@ def test_a_search_stopped_at_once_claims_no_more_than_the_root_bound() -> None:
 def test_weights_that_differ_too_much_are_refused():
     with pytest.raises(InvalidParameterError, match="weights must not differ"):
         solve_ibs([[0], [1], [1]], [1.0, 2.0, 3.0], [1, 1, 1], weight=[1e16, 1.0, 1.0])
+
+
+def test_no_row_is_at_risk_where_heavy_rows_left_only_their_rounding():
+    """Some -1e-4 of a row were at risk there, divided by next to nothing: the objective was -1e272, and proven."""
+    heavy = np.array([0, 1, 2, 3, 6, 9, 11])
+    time = np.array([0.0, 6, 5, 1, 2, 7, 2, 1, 1, 1, 3, 3, 4, 0])
+    weight = np.ones(14)
+    weight[heavy] = 1e13 / 21
+    x = np.array([1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1])[:, None]
+    event = np.isin(np.arange(14), [6, 8])
+    found = solve_ibs(x, time, event, weight=weight, complexity=0.0, max_depth=1, leaf="ipcw")
+    assert 0 <= found.report.lower_bound <= found.report.objective < 1
+    score = IbsScore.from_columns(time, event, weight)
+    sides = [np.flatnonzero(x[:, 0] == side) for side in (0, 1)]
+    best = min(sum(score.leaf_loss(rows, "ipcw") for rows in sides), score.leaf_loss(np.arange(14), "ipcw"))
+    assert found.report.objective == pytest.approx(best, abs=1e-3)

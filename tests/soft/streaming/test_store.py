@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +50,18 @@ def test_chunks_are_read_as_they_were_written(tmp_path, dtype, held):
             time = chunks[number][1]
             np.testing.assert_array_equal(rows.log_time, np.log(np.where(time > 0, time, 0.25)))
             np.testing.assert_array_equal(rows.weight, chunks[number][3])
+
+
+def test_threads_read_where_the_system_cannot_read_at_a_place(tmp_path, monkeypatch):
+    """Windows has no `os.preadv`: a table beyond the memory given ended in an AttributeError there."""
+    monkeypatch.delattr(os, "preadv", raising=False)
+    chunks = chunks_of(np.random.default_rng(1), sizes=[2000] * 8)
+    with ChunkStore(0, tmp_path) as store, ThreadPoolExecutor(4) as pool:
+        for chunk in chunks:
+            store.append(*chunk)
+        numbers = [*range(8)] * 5
+        for number, design in zip(numbers, pool.map(store.design, numbers), strict=True):
+            np.testing.assert_array_equal(design[:, 1:], chunks[number][0])
 
 
 def test_the_file_is_gone_on_closing(tmp_path):
