@@ -156,9 +156,8 @@ def prepare(
 ) -> Prepared:
     """The arrays of a search; arguments as `Search` has them."""
     features, first, group, grouped = _distinct(codes, n_codes, nominal, bounds.nesting, split_costs)
-    codes, n_codes, nominal = grouped.codes, grouped.n_codes, grouped.nominal
+    codes, n_codes, nominal, width = grouped.codes, grouped.n_codes, grouped.nominal, statistics.shape[1]
     start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
-    width = statistics.shape[1]
     paying = [] if split_costs is None else [split_costs.weight]
     columns = np.column_stack([statistics, *paying, *([] if size is None else [size])])
     whole = arrays.sum_by_group(columns, group, len(first))
@@ -170,8 +169,10 @@ def prepare(
     by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), paid)
     in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) <= LANE_CODES
     if bounds.bits and bounds.base_case and not by_cuts:
-        how = {"linear": task.linear and not paid, "least": 0.0 if size is None else least, "in_lanes": in_lanes}
-        row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst, **how)
+        row_kinds = row_kinds_of(
+            columns, group, codes, start, nominal, cancels, task.worst,
+            linear=task.linear and not paid, least=least if size is not None else 0.0, in_lanes=in_lanes,
+        )  # fmt: skip
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
