@@ -83,8 +83,9 @@ def joint_pays(problem: SearchArrays, rows: NDArray[np.int32]) -> bool:
 def new_rows(problem: SearchArrays, rows: NDArray[np.int32], control: IntArray) -> tuple[JointRows, IntArray]:
     """The rows to look at, with bins and features left out that do not occur; the global code of each split (F,)."""
     codes, n_bins, chained, split_code = [], [], [], []
+    as_they_are = len(rows) == len(problem.gcode) and bool((rows[1:] > rows[:-1]).all())
     for f, begin in enumerate(problem.code_start[:-1].tolist()):
-        column = problem.gcode[:, f] if len(rows) == len(problem.gcode) else problem.gcode[rows, f]
+        column = problem.gcode[:, f] if as_they_are else problem.gcode[rows, f]
         column = (column - begin).astype(np.int8)
         present = np.bincount(column, minlength=1).astype(bool)
         found = np.flatnonzero(present)
