@@ -11,10 +11,13 @@ import pandas as pd
 
 from softsurv.data.blocks import column_types
 from softsurv.errors import InvalidParameterError, LimitWarning, warn
-from softsurv.exact.problem import Scratch
+from softsurv.exact.problem import Scratch, SearchArrays
 
 USUAL_LEVELS = 0.5
 """Share of the scratch of all levels that a tree of usual depth needs."""
+
+LANE_SHARE = 0.125
+"""Share of the memory limit that `bytes_of_pairs` may be: these sums only save time."""
 
 COPIES = 1.2
 """Memory that rows take, in multiples of their arrays: parts of them are copied for a moment."""
@@ -110,6 +113,11 @@ def bytes_of(*things: Any) -> int:
 def bytes_of_frame(X: pd.DataFrame, types: Sequence[Any]) -> int:
     """Bytes of a frame with columns of these types; `memory_usage` takes a tenth of a millisecond a column."""
     return len(X) * sum([getattr(one, "itemsize", 8) for one in types])
+
+
+def bytes_of_pairs(problem: SearchArrays) -> float:
+    """Bytes of a thread's sums over pairs of bins, for the children of a node of depth three eight at a time."""
+    return 8.0 * len(problem.feature_of) ** 2 * problem.stats.shape[1]
 
 
 def bytes_of_scratch(scratch: Sequence[Scratch]) -> float:

@@ -29,9 +29,11 @@ all pairs of cuts."""
 CUT_ROWS = 100
 """With fewer distinct rows no search is long, and of equally good trees the same one is taken as with few cuts."""
 
-LANE_CODES = 256
-"""With more bins than this (all features together) the children of a node of depth three are solved one by one: many
-bins do not occur in a child, and the interval bound prunes better between single solutions."""
+CUT_CODES = 256
+"""With fewer bins (all features together) the base cases are faster whatever the rows."""
+
+LANE_PAIRS = 2**24
+"""Most sums over pairs of bins (128 MB) for the children of a node of depth three to be solved eight at a time."""
 
 RELATIVE_TOLERANCE = 1e-10
 """Objectives closer than this times the root's cost are the same: costs carry rounding errors of about 1e-13."""
@@ -167,7 +169,7 @@ def prepare(
     columns = arrays.round_to_grid(columns)
     paid, least, row_kinds = split_costs is not None, float(min_leaf) * (1.0 - SIZE_TOLERANCE), None
     by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), paid)
-    in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) <= LANE_CODES
+    in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) ** 2 * columns.shape[1] <= LANE_PAIRS
     if bounds.bits and bounds.base_case and not by_cuts:
         row_kinds = row_kinds_of(
             columns, group, codes, start, nominal, cancels, task.worst,
@@ -260,7 +262,7 @@ def cuts_pay(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: in
     ``paid``: splits cost something.
     """
     proven = bounds.cuts and bounds.interval and task.superadditive
-    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
+    many = n_codes > CUT_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
     return proven and many and not paid and len(codes) >= CUT_ROWS
 
 

@@ -12,8 +12,8 @@ import pytest
 from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
 from softsurv.errors import InvalidParameterError, LimitWarning
 from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.memory import COPIES, Room, bytes_of
-from softsurv.exact.objectives import label_costs
+from softsurv.exact.memory import COPIES, Room, bytes_of, bytes_of_pairs
+from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search
 
@@ -59,6 +59,23 @@ def test_threads_without_room_for_their_scratch_are_left_out():
     assert 1 < len(few.scratch) < len(many.scratch) == 8
     assert few.held + bytes_of(few.cache) <= 1.01 * few.memory_limit
     assert objectives[0] == objectives[1]
+
+
+def test_sums_over_pairs_of_bins_take_a_share_of_the_limit():
+    """They only save time: with less memory the children of a node are solved one by one, and the tree is the same."""
+    rng = np.random.default_rng(0)
+    codes, event = rng.integers(0, 10, (200, 30)).astype(np.int32), rng.integers(0, 2, 200).astype(float)
+    statistics = np.column_stack([event, rng.exponential(size=200)])
+    found = []
+    for limit in (1e9, 1e7):
+        search = Search(relative_risk.TASK, codes, np.full(30, 10), np.zeros(30, bool), statistics, memory_limit=limit)
+        assert bytes_of_pairs(search.problem) == 8 * 300**2 * 2
+        assert search.problem.use_lanes == (limit == 1e9)
+        assert len(search.scratch[0].local.value.pairs) == (300**2 * 2 if limit == 1e9 else 0)
+        assert search.needed < limit
+        found.append(search.solve(3, 8).report)
+    assert [one.details["lane_runs"] > 0 for one in found] == [True, False]
+    assert found[0].objective == pytest.approx(found[1].objective)
 
 
 def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():
