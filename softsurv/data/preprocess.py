@@ -44,12 +44,12 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     Numbers are imputed by the mean and scaled by the training range; later values outside that range are not
     clipped. Categories (text, pandas categories) are imputed by the most frequent level, the first in alphabetical
-    order in a tie, and one-hot encoded in alphabetical order; levels are matched by their text, so that 1, 1.0 and
-    "1" are one level. The order of a categorical type is kept for display and changes nothing here. Booleans are
-    numbers, and so is text that reads as numbers, unless these are few small whole ones. A column that is constant,
-    entirely missing or a list of names in training is left out and recorded in ``dropped_``. A level not seen in
-    training is encoded as zero in every column of its source, with a `DataWarning`. Another one tells of columns with
-    missing values that had none in training.
+    order in a tie, and one-hot encoded in alphabetical order. Means and levels count rows, without weights. Levels
+    are matched by their text, so that 1, 1.0 and "1" are one level. The order of a categorical type is kept for
+    display and changes nothing here. Booleans are numbers, and so is text that reads as numbers, unless these are
+    few small whole ones. A column that is constant, entirely missing or a list of names in training is left out and
+    recorded in ``dropped_``. A level not seen in training is encoded as zero in every column of its source, with a
+    `DataWarning`. Another one tells of columns with missing values that had none in training.
 
     Parameters
     ----------

@@ -139,9 +139,9 @@ def leaf_kaplan_meier(data: SurvivalData, rows: IntArray) -> StepFunction:
 
 
 def leaf_interval(data: SurvivalData, rows: IntArray) -> tuple[StepFunction, StepFunction] | None:
-    """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None with intervals, where it has no simple variance."""
+    """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None without a simple variance, as of recurrent events."""
     part = data.take(rows)
-    if interval_censored(part):
+    if data.recurrent or interval_censored(part):
         return None
     known = part.outcomes()
     known.pop("upper")
@@ -192,7 +192,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
         Leaves without rows hold 0 and nan. Of an optimal tree without ``data`` median and mean are those of the curve
         that the leaf predicts; where its median is not that of the leaf's rows, it has no interval. A weight counts as
         a number of equal rows in every interval. Where events recur, median and mean are those of the time to a first
-        event, were events to come at random at the leaf's rate.
+        event, were events to come at random at the leaf's rate, and there is no interval.
 
     Examples
     --------

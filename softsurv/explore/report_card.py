@@ -17,17 +17,23 @@ from softsurv.explore.report_tree import FEW_EVENTS
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.explore.view import tree_view
 
+RECURRENT = (
+    "Events recur. Survival curves, medians and means on this page are those of the time to a first event, were events "
+    "to come at random at the rate seen."
+)
+
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch")
 
 
 def intro(tree: Any, data: SurvivalData) -> str:
     """What this page is, in a line."""
     leaves = tree_view(tree).n_leaves
-    return paragraph(
+    words = (
         f"{type(tree).__name__} with {leaves} {'leaf' if leaves == 1 else 'leaves'}, reported on "
         f"{counted(data.n, 'row')} with {counted(int(data.failed.sum()), 'event')}; softsurv {softsurv.__version__}, "
         f"{date.today().isoformat()}."
     )
+    return paragraph(words) + (paragraph(RECURRENT, "note") if data.recurrent else "")
 
 
 def card_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:

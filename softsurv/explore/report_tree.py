@@ -135,20 +135,31 @@ def _as_words(name: str) -> str:
 
 
 def logrank_words(tree: Any, data: SurvivalData) -> str:
-    """The log-rank test that all leaves share one survival curve, in a sentence; nothing where it cannot be made."""
+    """The log-rank test that the leaves do not differ, in a sentence; nothing where it cannot be made.
+
+    Where events recur it is robust: those of a subject may depend on one another.
+    """
     leaf = tree.apply(data.X)
     if interval_censored(data) or np.unique(leaf).size < 2:
         return ""
     known = data.outcomes()
     known.pop("upper")
-    test = logrank_test(group=leaf, **known)
+    subject = data.subject.numpy() if data.recurrent and data.subject is not None else None
+    test = logrank_test(group=leaf, subject=subject, **known)
     if test.degrees_of_freedom == 0:
         return ""
     return (
-        f"Log-rank test that these rows have one survival curve in all leaves: statistic {test.statistic:.4g} on "
+        f"{ONE_CURVE_FOR_ALL if subject is None else ONE_RATE_FOR_ALL}: statistic {test.statistic:.4g} on "
         f"{test.degrees_of_freedom} degrees of freedom, {chance(test.p_value)}. On rows that the tree was trained "
         "on this test promises too much, as the tree chose its leaves to differ."
     )
+
+
+ONE_CURVE_FOR_ALL = "Log-rank test that these rows have one survival curve in all leaves"
+ONE_RATE_FOR_ALL = (
+    "Log-rank test that events have one rate in all leaves, robust by subject as the events of one may depend on one "
+    "another"
+)
 
 
 def leaf_sections(tree: Any, data: SurvivalData, time_unit: str | None) -> list[tuple[str, str, str]]:

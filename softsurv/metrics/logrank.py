@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
-from softsurv.arrays import FloatArray
-from softsurv.nonparametric import SUM_ROUNDING, at_risk_table, checked_columns, ratio
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.nonparametric import SUM_ROUNDING, AtRiskTable, at_risk_table, checked_columns, ratio
 
 VARIANCE_ROUNDING = 1e-8
 """Rounding of a sum over many times grows: a variance below this share of its size without other groups is none."""
@@ -29,15 +29,18 @@ def logrank_test(
     group: ArrayLike,
     weight: ArrayLike | None = None,
     entry: ArrayLike | None = None,
+    subject: ArrayLike | None = None,
 ) -> LogRankTest:
-    """Log-rank test that several groups share one survival curve.
+    """Log-rank test that several groups share one survival curve, or one rate of events that recur.
 
     Parameters
     ----------
     time, event, weight, entry
         As in `softsurv.nonparametric.at_risk_table`.
     group : array_like, shape (N,)
-        The group of each subject.
+        The group of each subject, or of each row.
+    subject : array_like, shape (N,), optional
+        Subject of each row, where events recur: those of one subject may depend on one another.
 
     Notes
     -----
@@ -46,13 +49,19 @@ def logrank_test(
     distance of observed from expected events under the summed covariance. A group that is never at risk beside
     another has no variance and costs its degree of freedom. Weights enter as case counts.
 
+    With ``subject`` the covariance is the robust one: the sum over subjects of the squares of their weighted parts of
+    observed minus expected events. The part of a row of group h is the integral of [g = h] - n_g / n over its own
+    events minus d / n while it is at risk. This is the robust score test of R's ``coxph(..., cluster = id)`` with
+    Breslow's ties.
+
     A tree has chosen its leaves to differ, so on its training rows the p-value between its leaves is too small.
 
     References
     ----------
     Mantel (1966), Evaluation of survival data and two new rank order statistics arising in its consideration.
+    Lin and Wei (1989), The robust inference for the Cox proportional hazards model.
     """
-    time_, event_, weight_, entry_ = checked_columns(time, event, weight, entry)
+    rows = time_, event_, weight_, entry_ = checked_columns(time, event, weight, entry)
     names, place = np.unique(np.asarray(group), return_inverse=True)
     pooled = at_risk_table(time_, event_, weight_, entry)
     at_risk = np.zeros((pooled.times.size, names.size))
@@ -62,11 +71,38 @@ def logrank_test(
     n, d = pooled.at_risk, pooled.events
     share = ratio(at_risk, n[:, None])
     observed = np.bincount(place, weight_ * event_, names.size)
-    spread = ratio(d * (n - d), n - 1.0)
-    alone = spread @ share
-    covariance = np.diag(alone) - share.T @ (spread[:, None] * share)
+    if subject is None:
+        spread = ratio(d * (n - d), n - 1.0)
+        alone = spread @ share
+        covariance = np.diag(alone) - share.T @ (spread[:, None] * share)
+    else:
+        covariance, alone = _robust(pooled, share, rows, place, np.asarray(subject))
     statistic, free = _squared_distance(observed - d @ share, covariance, alone)
     return LogRankTest(statistic, free, float(chdtrc(free, statistic)) if free else 1.0)
+
+
+def _robust(
+    pooled: AtRiskTable,
+    share: FloatArray,  # (K, G) of those at risk
+    rows: tuple[FloatArray, BoolArray, FloatArray, FloatArray | None],
+    place: IntArray,  # (N,)
+    subject: NDArray[Any],
+) -> tuple[FloatArray, FloatArray]:
+    """Covariance by subject (G, G), and what its diagonal would be without other groups; rows: `checked_columns`."""
+    time, event, weight, entry = rows
+    hazard = ratio(pooled.events, pooled.at_risk)[:, None]
+    sums = np.cumsum(np.hstack([hazard, hazard * share]), axis=0)  # (K, 1 + G)
+    until = np.searchsorted(pooled.times, time)
+    expected = sums[until]
+    if entry is not None:
+        expected = expected - np.vstack([0.0 * sums[:1], sums])[np.searchsorted(pooled.times, entry, side="right")]
+    own = place[:, None] == np.arange(share.shape[1])
+    parts = event[:, None] * (own - share[until]) - (own * expected[:, :1] - expected[:, 1:])
+    alone = np.bincount(place, (weight * (event + expected[:, 0])) ** 2, share.shape[1]).astype(float)
+    who = np.unique(subject, return_inverse=True)[1]
+    of_subject = np.zeros((int(who.max()) + 1, share.shape[1]))
+    np.add.at(of_subject, who, weight[:, None] * parts)
+    return of_subject.T @ of_subject, alone
 
 
 def _squared_distance(distance: FloatArray, covariance: FloatArray, alone: FloatArray) -> tuple[float, int]:

@@ -29,8 +29,8 @@ class LeafTable:
     median : ndarray (L,)
         Median of the curve; inf where it stays above one half, nan without rows.
     median_lower, median_upper : ndarray (L,)
-        95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, or where the leaf
-        has events in intervals.
+        95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, where the leaf has
+        events in intervals, or where events recur: those of a subject are not independent.
     curves : tuple of StepFunction
         Survival curve of each leaf with weights and late entries: Kaplan-Meier, or Turnbull's with intervals.
     cause_names : tuple of str (K,)
@@ -134,6 +134,7 @@ def leaf_table(
     weight: FloatArray | None = None,
     entry: FloatArray | None = None,
     upper: FloatArray | None = None,
+    recurrent: bool = False,
 ) -> LeafTable:
     """Summarise the rows of each leaf; the columns are those of `SurvivalData`."""
     present = np.ones(len(leaf), dtype=bool) if weight is None else weight > 0
@@ -149,7 +150,7 @@ def leaf_table(
         own = time[rows], event[rows], *(None if column is None else column[rows] for column in (weight, entry, upper))
         curve = survival_curve(*own)
         medians[0] = median(curve)
-        if not in_interval(own[1], own[4]).any():
+        if not (recurrent or in_interval(own[1], own[4]).any()):
             medians[1:] = [median(limit) for limit in survival_interval(*own[:4])]
         return _jumps(curve), medians
 
@@ -160,7 +161,7 @@ def leaf_table(
 
 def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTable:
     """Summarise the rows (N,) of some data by their leaves (N,)."""
-    table = leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
+    table = leaf_table(leaf, n_leaves=n_leaves, recurrent=data.recurrent, **data.outcomes())
     counts = slice(None) if data.weight is None else np.flatnonzero(data.weight.cpu().numpy() > 0)
     cause, subject = (None if column is None else column.cpu().numpy()[counts] for column in (data.cause, data.subject))
     return table.with_history(leaf[counts], cause, data.cause_names, subject)

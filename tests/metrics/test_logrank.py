@@ -54,6 +54,35 @@ def test_late_entry_and_weights_follow_the_definition(seed):
     assert (found.statistic, found.p_value) == pytest.approx(slow(time, event, group, weight, begin), rel=1e-9)
 
 
+def repairs():
+    """Events that recur: rows (begin, end] of 12 machines with ties, the group of some changes; a weight a machine."""
+    rng, rows = np.random.default_rng(5), []
+    for machine in range(12):
+        ends = np.unique(rng.integers(1, 15, rng.integers(1, 6)))
+        for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+            rows.append((machine, begin, end, rng.random() < 0.7, (machine + (machine < 4 and begin > 3)) % 3))
+    machine, begin, end, event, group = np.array(rows).T
+    return machine, begin.astype(float), end.astype(float), event == 1, group
+
+
+def test_events_that_recur_are_tested_by_the_robust_score_of_r():
+    """R 4.2, survival 3.5: the rows of `repairs` as d, then
+    coxph(Surv(begin, end, event) ~ factor(group), d, cluster = machine, ties = "breslow")$rscore,
+    and with weights = 1 + machine %% 3 / 2."""
+    machine, begin, end, event, group = repairs()
+    found = logrank_test(end, event, group, entry=begin, subject=machine)
+    assert (found.statistic, found.degrees_of_freedom) == (pytest.approx(1.25766279025984, rel=1e-9), 2)
+    assert found.p_value == pytest.approx(chi2.sf(1.25766279025984, 2), rel=1e-9)
+    weighed = logrank_test(end, event, group, 1 + machine % 3 / 2, begin, machine)
+    assert weighed.statistic == pytest.approx(1.57232762548312, rel=1e-9)
+
+
+def test_a_group_without_others_beside_has_no_robust_variance():
+    time, event = np.array([1.0, 2.0, 5.0, 6.0]), np.ones(4, dtype=bool)
+    found = logrank_test(time, event, [0, 0, 1, 1], entry=[0.0, 0.0, 4.0, 4.0], subject=[7, 7, 8, 8])
+    assert found == pytest.approx((0.0, 0, 1.0), abs=1e-12)
+
+
 def test_a_weight_is_a_number_of_copies():
     time, event, group, rng = sample(7)
     times = rng.integers(1, 4, time.size)

@@ -6,9 +6,10 @@ Of all ways to send levels left and right of *one* split into two leaves, a best
 E / H, events over expected events in the node: the deviance -E log(E / H) is concave and homogeneous in (E, H), and
 for such costs a best division is one by a line through the origin (Breiman et al. 1984, Theorem 4.5; Chou 1991). In a
 deeper tree that is not so: a set out of order may prepare better splits below it, and the order within a node need not
-be that of all rows, which is taken here. So the order is a restriction, and what it may lose is not known. One level
-against the rest stays a split of its own, hence no tree is worse on the training rows than without the order. Missing
-values that are routed go with either side of every cut.
+be that of all rows, which is taken here, with levels of few events pulled to all rows (`BORROWED`). So the order is a
+restriction, and what it may lose is not known, not even of one split. One level against the rest stays a split of its
+own, hence no tree is worse on the training rows than without the order. Missing values that are routed go with either
+side of every cut.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.leaves import LeafCurves, leaf_curves
+from softsurv.estimators.optimal.parameters import HISTORIES
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.tree_search import FoundTree, TreeSearch
 from softsurv.estimators.shared.exact_tree import SizedTree
@@ -44,7 +45,8 @@ class TreeParts:
         """Rows and events of each leaf, with the curve and the median that it predicts."""
         rows, tree = self._rows, self._found.tree
         leaf = rows.leaf_of(tree)
-        seen = leaf_table(leaf, rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
+        recurrent = self._leaf == HISTORIES["recurrent"]
+        seen = leaf_table(leaf, rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry, recurrent=recurrent)
         seen = seen.with_history(leaf, rows.cause, rows.cause_names, rows.subject)
         curves = self.curves.survival
         medians = np.array([median(curve) for curve in curves])

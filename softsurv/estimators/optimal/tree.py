@@ -91,8 +91,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         more rows.
     level_sets : bool
         Let several levels of a category go left: its levels may also be cut in the order of their risk among all
-        training rows. For a single split the best set is of that form in the order of the node; deeper, sets out of
-        order are not tried.
+        training rows, each pulled to that of all rows as by five events more. Sets out of order are not tried. For a
+        single split by relative risk the best set is in the order of the node's own risks, which may be another.
     leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         Kaplan-Meier curve of its own where its events clearly come at other times; where the size is chosen and

@@ -118,6 +118,8 @@ class OptimalFairClassificationTree(TreeClassifier):
         groups, group_code = coded("group", checked_group(group, training))
         if len(groups) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalClassificationTree")
+        if self.constraint == "equality_of_opportunity":
+            _need_positives(classes, groups, group_code)
         self.classes_, self.groups_ = classes.names, groups
         self._solve(training, FairAccuracy(classes, group_code, self.constraint, float(self.tolerance)))
         return self
@@ -179,6 +181,17 @@ class FairAccuracy:
     def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
         """Share of each class in each leaf, (L, 2)."""
         return self.classes.leaf_values(label, leaf, weight)
+
+
+def _need_positives(classes: Classes, groups: NDArray[Any], group: IntArray) -> None:
+    """Refuse a group, by its name, without rows of the positive class; group is the code of each row (N,)."""
+    count = np.bincount(group[classes.label == 1], minlength=len(groups))
+    if not count.all():
+        raise InvalidParameterError(
+            f"group {groups.tolist()[int(count.argmin())]!r} must have rows of the positive class "
+            f"{classes.names.tolist()[1]!r} for 'equality_of_opportunity', got none; merge groups or choose another "
+            "constraint"
+        )
 
 
 def common_unit(weight: FloatArray) -> float:

@@ -200,13 +200,19 @@ class LowerBounds:
 
 
 def _plain_rows(data: SurvivalData) -> SurvivalData:
-    """The data, if they are right-censored rows of one weight each."""
+    """The data in as few rows as possible, if these are right-censored, of one weight, one for each subject."""
+    begins = "entry" if data.subject is None else "start after 0"
+    data = data.joined()
+    if data.n_subjects < data.n:
+        raise InvalidSurvivalDataError(
+            f"calibration needs one row for each subject, got {data.n_subjects} subjects in {data.n} rows; "
+            "calibrate on subjects whose features do not change, up to their first event"
+        )
     late = data.entry is not None and bool((data.entry > 0).any())
     odd = {
-        "entry": late,
+        begins: late,
         "upper": data.upper is not None and bool(data.upper.isfinite().logical_and(~data.event).any()),
         "weight": data.weight is not None and bool((data.weight != 1).any()),
-        "id": data.subject is not None and data.n_subjects < data.n,
     }
     for name, there in odd.items():
         if there:

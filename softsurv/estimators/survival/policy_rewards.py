@@ -90,7 +90,9 @@ class RestrictedMeanScoring:
                 f"time_limit must be longer than reading and modelling {data.n} rows takes, got one that ended before "
                 "the scores; raise it, or leave rows out"
             )
-        scores = restricted_mean_scores(self.method, time, event, codes, self.horizon, chance, curves, weight)
+        scores = restricted_mean_scores(
+            self.method, time, event, codes, self.horizon, chance, curves, weight, names.tolist()
+        )
         return Rewards(names, scores)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +183,7 @@ def restricted_mean_scores(
     propensity: FloatArray | None,
     curves: Sequence[Curves | CoxCurves] | None,
     weight: FloatArray | None = None,
+    names: Sequence[Any] | None = None,
 ) -> FloatArray:
     """Score of every treatment for every row, (N, K): expected time without event up to the horizon.
 
@@ -199,6 +201,8 @@ def restricted_mean_scores(
         Predicted survival of every row under each treatment; not needed for "ips".
     weight : (N,), optional
         Case weights of the censoring curves.
+    names : sequence (K,), optional
+        What errors and warnings call the treatments; their numbers by default.
 
     Raises
     ------
@@ -217,24 +221,24 @@ def restricted_mean_scores(
         here = treatment == a
         own = None if weight is None else weight[here]
         censoring = censoring_survival(time[here], event[here], own)
-        check_follow_up(censoring, horizon, a)
+        check_follow_up(censoring, horizon, a if names is None else names[a])
         mine = None if curves is None or method == "ips" else curves[a].take(here)
         psi = weighted_outcome(time[here], event[here], horizon, censoring, mine)
         scores[here, a] += (psi - mean[here, a]) / propensity[here, a]
     return scores
 
 
-def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> None:
+def check_follow_up(censoring: StepFunction, horizon: float, treatment: Any) -> None:
     """Refuse a horizon to which no row is followed; warn of one to which few are."""
     left = float(censoring.left_limit(horizon))
     if left <= 0:
         raise InvalidParameterError(
             f"horizon must be a time to which some rows of every treatment are followed, got {horizon:g}, when all of "
-            f"treatment {treatment} are censored; choose an earlier one"
+            f"treatment {treatment!r} are censored; choose an earlier one"
         )
     if left < LEAST_CENSORING_SURVIVAL:
         warn(
-            f"only {left:.1%} of the rows of treatment '{treatment}' are followed to the horizon {horizon:g}, so "
+            f"only {left:.1%} of the rows of treatment {treatment!r} are followed to the horizon {horizon:g}, so "
             "single rows get large weights; choose an earlier one",
             DataWarning,
         )

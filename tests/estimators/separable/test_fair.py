@@ -66,8 +66,9 @@ def test_fair_tree_refuses_what_it_cannot_use(data):
         OptimalFairClassificationTree().fit(X, y, group=np.zeros(len(y)))
     with pytest.raises(InvalidParameterError, match="two classes"):
         OptimalFairClassificationTree().fit(X, y + group, group=group)
-    with pytest.raises(InvalidParameterError, match="must have rows of the positive class"):
-        OptimalFairClassificationTree(KINDS[1]).fit(X, y, group=np.where(y == 1, 0, group))
+    words = np.where(y == 1, "yes", "no")
+    with pytest.raises(InvalidParameterError, match="group 'women' must have rows of the positive class 'yes' for 'eq"):
+        OptimalFairClassificationTree(KINDS[1]).fit(X, words, group=np.where((y == 1) | (group == 0), "men", "women"))
     with pytest.raises(InvalidParameterError, match=r"tolerance must be a number in \[0, 1\], got 2"):
         OptimalFairClassificationTree(tolerance=2).fit(X, y, group=group)
 

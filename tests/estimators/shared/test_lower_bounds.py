@@ -129,6 +129,28 @@ def test_a_saved_tree_keeps_its_bounds_and_a_new_fit_loses_them(fitted, tmp_path
         tree.predict_lower_bound(X, 0.5)
 
 
+def halves(event, time):
+    """Each subject's time in two rows."""
+    rows = {"start": np.concatenate([0 * time, time / 2]), "stop": np.concatenate([time / 2, time])}
+    return rows | {"event": np.concatenate([0 * event, event]), "id": np.tile(np.arange(len(time)), 2)}
+
+
+def test_subjects_with_several_rows_are_refused_by_what_they_are(fitted):
+    X, *times = simulate(200, np.random.default_rng(10))
+    rows = halves(*seen(*times))
+    with pytest.raises(InvalidSurvivalDataError, match="needs one row for each subject, got 200 subjects in 400 rows"):
+        fitted[0].calibrate(pd.concat([X, X + 1.0], ignore_index=True), **rows)
+    with pytest.raises(InvalidSurvivalDataError, match="start after 0 must be left out of calibration"):
+        fitted[0].calibrate(X, **{name: column[200:] for name, column in rows.items()})
+
+
+def test_stretches_that_only_cut_a_row_calibrate_as_the_row(fitted):
+    X, *times = simulate(200, np.random.default_rng(10))
+    whole = fitted[0].calibrate(X, seen(*times)).calibration_
+    cut = fitted[0].calibrate(pd.concat([X, X], ignore_index=True), **halves(*seen(*times))).calibration_
+    pd.testing.assert_frame_equal(cut, whole)
+
+
 def test_what_the_promise_does_not_cover_is_refused(fitted):
     X, *times = simulate(200, np.random.default_rng(10))
     tree = fitted[0]

@@ -79,9 +79,9 @@ def test_wrong_arguments_are_met_by_a_remedy(trial):
         fit(frame, (event & (treatment == 0), time), treatment=np.where(treatment, "drug", "none"))
     with pytest.raises(InvalidSurvivalDataError, match="sum to one"):
         fit(frame, (event, time), treatment=treatment, propensity=[0.5, 0.2])
-    with pytest.raises(InvalidParameterError, match="are followed"):
+    with pytest.raises(InvalidParameterError, match="when all of treatment 'drug' are censored"):
         OptimalSurvivalPolicyTree(1e6, max_depth=1).fit(
-            frame, (event & (time < 1), np.minimum(time, 1.0)), treatment=treatment
+            frame, (event & (time < 1), np.minimum(time, 1.0)), treatment=np.where(treatment, "drug", "none")
         )
     for wrong in ({"overlap": 2.0}, {"random_state": -1}, {"random_state": 1.5}, {"random_state": None}):
         with pytest.raises(InvalidParameterError, match=f"{next(iter(wrong))} must be"):
