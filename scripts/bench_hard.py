@@ -5,9 +5,9 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
     OMP_NUM_THREADS=1 python scripts/bench_hard.py --table scripts/tables/hard.md
     OMP_NUM_THREADS=1 python scripts/bench_hard.py --part wide --limit 40
 
-``deep``: survival trees from ``fit`` to ``fit``, as in `bench_optimal_fit.py`. ``columns``: the same at depth three, with
-hundreds of 0/1 columns. ``wide``: scikit-learn's breast cancer and wine at ten quantiles of each feature, classes, a
-price of .005 a leaf; what is proven after ``--limit`` seconds.
+``deep``: survival trees from ``fit`` to ``fit``, as in `bench_optimal_fit.py`. ``columns``: the same at depth three,
+with hundreds of 0/1 columns. ``wide``: scikit-learn's breast cancer and wine at ten quantiles of each feature, classes,
+a price of .005 a leaf; what is proven after ``--limit`` seconds.
 pystreed takes the price for a branch, one less than leaves; .005 is added to what it reports.
 """
 
