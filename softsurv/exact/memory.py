@@ -11,13 +11,13 @@ import pandas as pd
 
 from softsurv.data.blocks import column_types
 from softsurv.errors import InvalidParameterError, LimitWarning, warn
-from softsurv.exact.problem import Scratch, SearchArrays
+from softsurv.exact.problem import MAX_DEPTH, Scratch, SearchArrays
 
 USUAL_LEVELS = 0.5
 """Share of the scratch of all levels that a tree of usual depth needs."""
 
-LANE_SHARE = 0.125
-"""Share of the memory limit that `bytes_of_pairs` may be: these sums only save time."""
+TABLE_SHARE = 0.125
+"""Share of the memory limit that a table which only saves time may be: `bytes_of_pairs`, `bytes_of_shares`."""
 
 COPIES = 1.2
 """Memory that rows take, in multiples of their arrays: parts of them are copied for a moment."""
@@ -118,6 +118,11 @@ def bytes_of_frame(X: pd.DataFrame, types: Sequence[Any]) -> int:
 def bytes_of_pairs(problem: SearchArrays) -> float:
     """Bytes of a thread's sums over pairs of bins, for the children of a node of depth three eight at a time."""
     return 8.0 * len(problem.feature_of) ** 2 * problem.stats.shape[1]
+
+
+def bytes_of_shares(problem: SearchArrays) -> float:
+    """Bytes of what pairs of splits share, in a thread's base case and on the levels that trees usually have."""
+    return 8.0 * len(problem.row_kinds.split_code) ** 2 * (1.0 + USUAL_LEVELS * MAX_DEPTH)
 
 
 def bytes_of_scratch(scratch: Sequence[Scratch]) -> float:

@@ -22,9 +22,13 @@ from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
 from softsurv.exact.split_costs import SplitCosts, no_prices
 from softsurv.exact.task import Task
 
-CUT_WORK = 200
+CUT_WORK = 200.0
 """The search by cuts looks at about so many cuts of a subset, each in one pass over its columns; the base cases look at
 all pairs of cuts."""
+
+CUT_WORK_OF = {"two labels": 0.5 * CUT_WORK, "labels": 4.0 * CUT_WORK, "lanes": 2.25 * CUT_WORK, "other": CUT_WORK}
+"""From how many times codes squared over cells on the search by cuts is faster, as whole searches of depth three took:
+by what base cases do where the task is known. They count bits, or they add up histograms, eight at a time or not."""
 
 CUT_ROWS = 100
 """With fewer distinct rows no search is long, and of equally good trees the same one is taken as with few cuts."""
@@ -47,8 +51,17 @@ LIGHTEST = 1e-14
 LARGEST = 1e150
 """Largest sum of statistics: its square is still finite."""
 
-SHARED_SPLITS = 512
-"""With more splits than this, what pairs of them share takes too much memory to keep for every level."""
+SHARED_SPLITS = 2048
+"""With more splits than this, what pairs of them share takes too much memory to keep for every level; with fewer the
+memory limit decides (`memory.py`)."""
+
+
+def _nothing(sums: FloatArray, n: int, out: FloatArray) -> None:
+    out[:n] = 0.0
+
+
+GIVEN = Task("given", None, _nothing, superadditive=False)
+"""Stands in for the task while the rows are prepared: their costs come with the weights."""
 
 
 def check_weights(weight: FloatArray) -> None:
@@ -168,8 +181,8 @@ def prepare(
         columns = columns - arrays.row_minima(columns)[:, None]
     columns = arrays.round_to_grid(columns)
     paid, least, row_kinds = split_costs is not None, float(min_leaf) * (1.0 - SIZE_TOLERANCE), None
-    by_cuts = cuts_pay(task, bounds, codes, int(start[-1]), paid)
     in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) ** 2 * columns.shape[1] <= LANE_PAIRS
+    by_cuts = not paid and cuts_pay(task, bounds, codes, int(start[-1]), width, in_lanes)
     if bounds.bits and bounds.base_case and not by_cuts:
         row_kinds = row_kinds_of(
             columns, group, codes, start, nominal, cancels, task.worst,
@@ -256,14 +269,17 @@ def _uses(task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool,
     }
 
 
-def cuts_pay(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int, paid: bool) -> bool:
+def cuts_pay(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int, width: int, in_lanes: bool) -> bool:
     """Whether the cuts of the distinct rows (U, P) are so many that they are searched one by one.
 
-    ``paid``: splits cost something.
+    ``width``: how many statistics a row has; of labels one each.
     """
     proven = bounds.cuts and bounds.interval and task.superadditive
-    many = n_codes > CUT_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
-    return proven and many and not paid and len(codes) >= CUT_ROWS
+    kind = "lanes" if in_lanes and task.name != GIVEN.name else "other"
+    if task.linear:
+        kind = "two labels" if width == 2 else "labels"
+    many = n_codes > CUT_CODES and float(n_codes) ** 2 > CUT_WORK_OF[kind] * codes.size
+    return proven and many and len(codes) >= CUT_ROWS
 
 
 def _in_order(live: BoolArray, row_kinds: RowKinds | None) -> NDArray[np.int32]:

@@ -18,7 +18,7 @@ from softsurv.exact.joint.run import DEEPEST, JointRun
 from softsurv.exact.joint.scratch import bytes_of_joint
 from softsurv.exact.kernels.cache import ENTRY_BYTES, Cache, at_rest, forget, new_cache, with_room
 from softsurv.exact.kernels.views import Packed
-from softsurv.exact.memory import LANE_SHARE, bytes_of, bytes_of_pairs, bytes_of_scratch
+from softsurv.exact.memory import TABLE_SHARE, bytes_of, bytes_of_pairs, bytes_of_scratch, bytes_of_shares
 from softsurv.exact.prepare import Prepared
 from softsurv.exact.problem import Scratch, SearchArrays, column_sums
 from softsurv.exact.split_costs import SplitCosts, paid
@@ -48,7 +48,8 @@ class SearchState:
         self._deep, self._recursive, self._leaf_points = False, False, None
         self._packed: Packed | None = None
         self._ready_for: tuple[Any, ...] = ()
-        self._in_lanes = bytes_of_pairs(prepared.problem) <= LANE_SHARE * memory_limit
+        self._in_lanes = bytes_of_pairs(prepared.problem) <= TABLE_SHARE * memory_limit
+        self._shares = bytes_of_shares(prepared.problem) <= TABLE_SHARE * memory_limit
         self._set(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch: list[Scratch] = []
@@ -68,7 +69,8 @@ class SearchState:
 
     def _set(self, prepared: Prepared) -> None:
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
-        self.problem = self.problem._replace(use_lanes=self.problem.use_lanes and self._in_lanes)
+        lanes, similar = self.problem.use_lanes and self._in_lanes, self.problem.use_similar and self._shares
+        self.problem = self.problem._replace(use_lanes=lanes, use_similar=similar)
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
         self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
         self.first_trees = prepared.first_trees

@@ -28,11 +28,10 @@ from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
-from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
+from softsurv.exact.prepare import GIVEN, RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
 from softsurv.exact.row_kinds import unit_of
 from softsurv.exact.search import NO_CACHE, Search
-from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, Points, TreeBuilder, WeightedOptimum
 from softsurv.exact.vector_task import Objectives
 from softsurv.results import Status
@@ -51,14 +50,6 @@ SLACK = 1e-9
 
 ROUNDING = 1e-12
 """The same for a constraint on the whole tree, which is a plain sum over the rows."""
-
-
-def _nothing(sums: FloatArray, n: int, out: FloatArray) -> None:
-    out[:n] = 0.0
-
-
-GIVEN = Task("given", None, _nothing, superadditive=False)
-"""Stands in for the task while the rows are prepared: their costs come with the weights."""
 
 
 class VectorSearch:

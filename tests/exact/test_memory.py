@@ -12,7 +12,7 @@ import pytest
 from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
 from softsurv.errors import InvalidParameterError, LimitWarning
 from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.memory import COPIES, Room, bytes_of, bytes_of_pairs
+from softsurv.exact.memory import COPIES, Room, bytes_of, bytes_of_pairs, bytes_of_shares
 from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search
@@ -76,6 +76,22 @@ def test_sums_over_pairs_of_bins_take_a_share_of_the_limit():
         found.append(search.solve(3, 8).report)
     assert [one.details["lane_runs"] > 0 for one in found] == [True, False]
     assert found[0].objective == pytest.approx(found[1].objective)
+
+
+def test_what_pairs_of_splits_share_takes_a_share_of_the_limit():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 20, (150, 30)).astype(np.int32)
+    costs = label_costs.misclassification((codes[:, 0] > 9).astype(int) ^ (rng.random(150) < 0.1), 2)
+    found = []
+    for limit in (1e9, 5e7):
+        search = Search(
+            label_costs.TASK, codes, np.full(30, 20), np.zeros(30, bool), costs, complexity=2.0, memory_limit=limit
+        )
+        assert search.base == "bits"
+        assert search.problem.use_similar == (limit == 1e9) == (bytes_of_shares(search.problem) <= limit / 8)
+        assert search.needed < limit
+        found.append(search.solve(3, 8).report.objective)
+    assert found[0] == found[1]
 
 
 def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():
