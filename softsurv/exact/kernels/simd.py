@@ -23,48 +23,87 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
 class Vector(types.Type):
-    """Numba type of a vector of eight float64."""
+    """Numba type of a vector of some shape in LLVM."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Vector8")
-
-
-vector = Vector()
+    def __init__(self, name: str, shape: Any) -> None:
+        super().__init__(name=name)
+        self.shape = shape
 
 
 @register_model(Vector)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, numba_type: Any) -> None:
-        super().__init__(manager, numba_type, _VECTOR)
+        super().__init__(manager, numba_type, numba_type.shape)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+vector = Vector("Vector8", _VECTOR)
+"""Eight float64."""
+
+
+def place_of(shape: Any, context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Address of array[index] as that of a vector of some shape."""
     view = context.make_array(array_type)(context, builder, array)
     element = cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
-    return builder.bitcast(element, _VECTOR.as_pointer())
+    return builder.bitcast(element, shape.as_pointer())
 
 
-@intrinsic
-def load(typingctx: Any, array: Any, index: Any) -> Any:
-    """array[index : index + 8] as a vector."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.load(_pointer(context, builder, signature.args[0], *args), align=8)
-
-    return vector(array, types.intp), generate
+def everywhere(shape: Any, builder: Any, number: Any) -> Any:
+    """A vector of some shape with a number in every lane."""
+    undefined = ir.Constant(shape, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    lanes = ir.VectorType(ir.IntType(32), shape.count)
+    return builder.shuffle_vector(first, undefined, ir.Constant(lanes, [0] * shape.count))
 
 
-@intrinsic
-def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """array[index : index + 8] = value"""
+def loading(kind: Vector, align: int) -> Callable[..., Any]:
+    """A function of an array and an index: the numbers from there on as a vector."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        builder.store(args[2], _pointer(context, builder, signature.args[0], args[0], args[1]), align=8)
-        return context.get_dummy_value()
+    @intrinsic
+    def load(typingctx: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            """Machine code of the call."""
+            return builder.load(place_of(kind.shape, context, builder, signature.args[0], *args), align=align)
 
-    return types.void(array, types.intp, vector), generate
+        return kind(array, types.intp), generate
+
+    return load
+
+
+def storing(kind: Vector, align: int) -> Callable[..., Any]:
+    """A function of an array, an index and a vector that is written there."""
+
+    @intrinsic
+    def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            """Machine code of the call."""
+            place = place_of(kind.shape, context, builder, signature.args[0], args[0], args[1])
+            builder.store(args[2], place, align=align)
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp, kind), generate
+
+    return store
+
+
+def lane_by_lane(kind: Vector, operate: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """A function of two vectors from one of a builder and their machine code."""
+
+    @intrinsic
+    def both(typingctx: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            """Machine code of the call."""
+            return operate(builder, *args)
+
+        return kind(kind, kind), generate
+
+    return both
+
+
+load = loading(vector, 8)
+"""array[index : index + 8] as a vector."""
+
+store = storing(vector, 8)
+"""array[index : index + 8] = value"""
 
 
 @intrinsic
@@ -73,33 +112,16 @@ def spread(typingctx: Any, number: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Machine code of the call."""
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        return everywhere(_VECTOR, builder, args[0])
 
     return vector(types.float64), generate
 
 
-@intrinsic
-def smaller(typingctx: Any, a: Any, b: Any) -> Any:
-    """The smaller number of each lane (neither may be NaN)."""
+smaller = lane_by_lane(vector, lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), a, b))
+"""The smaller number of each lane (neither may be NaN)."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.select(builder.fcmp_ordered("<", *args), *args)
-
-    return vector(vector, vector), generate
-
-
-@intrinsic
-def larger(typingctx: Any, a: Any, b: Any) -> Any:
-    """The larger number of each lane (neither may be NaN)."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
-
-    return vector(vector, vector), generate
+larger = lane_by_lane(vector, lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+"""The larger number of each lane (neither may be NaN)."""
 
 
 @intrinsic
@@ -152,38 +174,28 @@ def least(typingctx: Any, a: Any) -> Any:
     return types.float64(vector), generate
 
 
-def _lane_by_lane(instruction: str) -> Callable[..., Any]:
-    @intrinsic
-    def operate(typingctx: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            """Machine code of the call."""
-            return getattr(builder, instruction)(*args)
-
-        return vector(vector, vector), generate
-
-    return operate
-
-
-_add, _subtract, _multiply = (_lane_by_lane(name) for name in ("fadd", "fsub", "fmul"))
+_add, _subtract, _multiply = (
+    lane_by_lane(vector, one) for one in (ir.IRBuilder.fadd, ir.IRBuilder.fsub, ir.IRBuilder.fmul)
+)
 
 
 @overload(operator.add)
 def _overload_add(a, b):
-    if isinstance(a, Vector) and isinstance(b, Vector):
+    if a == b == vector:
         return lambda a, b: _add(a, b)
     return None
 
 
 @overload(operator.sub)
 def _overload_subtract(a, b):
-    if isinstance(a, Vector) and isinstance(b, Vector):
+    if a == b == vector:
         return lambda a, b: _subtract(a, b)
     return None
 
 
 @overload(operator.mul)
 def _overload_multiply(a, b):
-    if isinstance(a, Vector) and isinstance(b, Vector):
+    if a == b == vector:
         return lambda a, b: _multiply(a, b)
     return None
 
@@ -192,20 +204,8 @@ def _overload_multiply(a, b):
 _WORDS = ir.VectorType(ir.IntType(64), LANES)
 
 
-class Counts(types.Type):
-    """Numba type of a vector of eight counts."""
-
-    def __init__(self) -> None:
-        super().__init__(name="Counts8")
-
-
-counts = Counts()
-
-
-@register_model(Counts)
-class _CountsModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, numba_type: Any) -> None:
-        super().__init__(manager, numba_type, _WORDS)
+counts = Vector("Counts8", _WORDS)
+"""Eight counts."""
 
 
 @intrinsic
@@ -226,13 +226,8 @@ def count_both(typingctx: Any, before: Any, word: Any, array: Any, index: Any) -
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Machine code of the call."""
         before, word, array, index = args
-        view = context.make_array(signature.args[2])(context, builder, array)
-        element = cgutils.get_item_pointer(context, builder, signature.args[2], view, [index], wraparound=False)
-        others = builder.load(builder.bitcast(element, _WORDS.as_pointer()), align=8)
-        undefined = ir.Constant(_WORDS, ir.Undefined)
-        first = builder.insert_element(undefined, word, ir.Constant(ir.IntType(32), 0))
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        both = builder.and_(builder.shuffle_vector(first, undefined, mask), others)
+        others = builder.load(place_of(_WORDS, context, builder, signature.args[2], array, index), align=8)
+        both = builder.and_(everywhere(_WORDS, builder, word), others)
         bits = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{LANES}i64"
         )

@@ -7,13 +7,13 @@ of AVX2, four of NEON.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import models, overload, register_model
+from numba.extending import overload
 
+from softsurv.exact.kernels.simd import Vector, everywhere, lane_by_lane, loading, place_of, storing
 from softsurv.kernel_cache import intrinsic
 
 WIDE = 32
@@ -31,55 +31,14 @@ MOST = NOTHING - 1
 _SHORTS = ir.VectorType(ir.IntType(SHORT), WIDE)
 
 
-class Small(types.Type):
-    """Numba type of a vector of 32 counts."""
+small = Vector("Small32", _SHORTS)
+"""32 counts."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Small32")
+load_small = loading(small, 2)
+"""array[index : index + 32] of int16 as a vector."""
 
-
-small = Small()
-
-
-@register_model(Small)
-class _SmallModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, numba_type: Any) -> None:
-        super().__init__(manager, numba_type, _SHORTS)
-
-
-def _place(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    view = context.make_array(array_type)(context, builder, array)
-    element = cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
-    return builder.bitcast(element, _SHORTS.as_pointer())
-
-
-def _everywhere(builder: Any, number: Any) -> Any:
-    undefined = ir.Constant(_SHORTS, ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), WIDE), [0] * WIDE))
-
-
-@intrinsic
-def load_small(typingctx: Any, array: Any, index: Any) -> Any:
-    """array[index : index + 32] of int16 as a vector."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.load(_place(context, builder, signature.args[0], *args), align=2)
-
-    return small(array, types.intp), generate
-
-
-@intrinsic
-def store_small(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """array[index : index + 32] = value"""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        builder.store(args[2], _place(context, builder, signature.args[0], args[0], args[1]), align=2)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, small), generate
+store_small = storing(small, 2)
+"""array[index : index + 32] = value"""
 
 
 @intrinsic
@@ -88,7 +47,7 @@ def spread_small(typingctx: Any, number: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Machine code of the call."""
-        return _everywhere(builder, builder.trunc(args[0], ir.IntType(SHORT)))
+        return everywhere(_SHORTS, builder, builder.trunc(args[0], ir.IntType(SHORT)))
 
     return small(types.int64), generate
 
@@ -100,8 +59,8 @@ def count_shared(typingctx: Any, before: Any, word: Any, array: Any, index: Any)
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Machine code of the call."""
         before, word, array, index = args
-        others = builder.load(_place(context, builder, signature.args[2], array, index), align=2)
-        shared = builder.and_(_everywhere(builder, word), others)
+        others = builder.load(place_of(_SHORTS, context, builder, signature.args[2], array, index), align=2)
+        shared = builder.and_(everywhere(_SHORTS, builder, word), others)
         kind = ir.FunctionType(_SHORTS, [_SHORTS])
         bits = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ctpop.v{WIDE}i{SHORT}")
         return builder.add(before, builder.call(bits, [shared]))
@@ -126,22 +85,10 @@ def least_small(typingctx: Any, a: Any) -> Any:
     return types.int64(small), generate
 
 
-def _lane_by_lane(operate: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    @intrinsic
-    def both(typingctx: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            """Machine code of the call."""
-            return operate(builder, *args)
-
-        return small(small, small), generate
-
-    return both
-
-
-fewer = _lane_by_lane(lambda builder, a, b: builder.select(builder.icmp_signed("<", a, b), a, b))
+fewer = lane_by_lane(small, lambda builder, a, b: builder.select(builder.icmp_signed("<", a, b), a, b))
 """The smaller count of each lane."""
 
-more = _lane_by_lane(lambda builder, a, b: builder.select(builder.icmp_signed(">", a, b), a, b))
+more = lane_by_lane(small, lambda builder, a, b: builder.select(builder.icmp_signed(">", a, b), a, b))
 """The larger count of each lane."""
 
 
@@ -157,18 +104,18 @@ def allowed(typingctx: Any, errors: Any, size: Any, least: Any) -> Any:
     return small(small, small, small), generate
 
 
-_add, _subtract = (_lane_by_lane(one) for one in (ir.IRBuilder.add, ir.IRBuilder.sub))
+_add, _subtract = (lane_by_lane(small, one) for one in (ir.IRBuilder.add, ir.IRBuilder.sub))
 
 
 @overload(operator.add)
 def _overload_add(a, b):
-    if isinstance(a, Small) and isinstance(b, Small):
+    if a == b == small:
         return lambda a, b: _add(a, b)
     return None
 
 
 @overload(operator.sub)
 def _overload_subtract(a, b):
-    if isinstance(a, Small) and isinstance(b, Small):
+    if a == b == small:
         return lambda a, b: _subtract(a, b)
     return None
