@@ -28,10 +28,11 @@ MEANING = {
 
 def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot: int, seed: int) -> str:
     """The four measures with bootstrap intervals, and the Brier score over time."""
+    seen = paragraph(SEEN, "note") if same_rows(tree.leaf_table_, table_of(tree, data)) else ""
     if interval_censored(data):
-        return paragraph(UNMEASURED, "note") + _likelihood(tree, data)
+        return seen + paragraph(UNMEASURED, "note") + _likelihood(tree, data)
     if data.n_subjects < data.n:
-        return quality_at_risk(tree, data, n_boot, seed)
+        return seen + quality_at_risk(tree, data, n_boot, seed)
     frame = bootstrap_quality(tree, data, n_boot, seed)
     shown = pd.DataFrame(
         {
@@ -51,7 +52,6 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     )
     ax = plot_brier(tree, data, ax=new_figure(5.6, 3.4), time_unit=time_unit)
     caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
-    seen = paragraph(SEEN, "note") if same_rows(tree.leaf_table_, table_of(tree, data)) else ""
     picture = figure(ax, "Brier score over time", caption)
     causes = "" if data.cause is None else cause_quality(tree, data)
     return f'{seen}{table(shown, "Measures", "measure")}{causes}<div class="row">{picture}{paragraph(words)}</div>'

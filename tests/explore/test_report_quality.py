@@ -4,9 +4,10 @@ import copy
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from softsurv import survival_data
+from softsurv import OptimalSurvivalTree, survival_data
 from softsurv.explore.curves import table_of
 from softsurv.explore.quality import default_horizons
 from softsurv.explore.report_quality import UNMEASURED, calibration_section, quality_section
@@ -24,6 +25,19 @@ def test_training_rows_are_called_so(gbsg2, sections):
     assert not same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.test))
     assert "rows the tree was trained on" in sections["train"]
     assert "rows the tree was trained on" not in sections["test"]
+
+
+def test_training_rows_are_called_so_where_subjects_have_several(gbsg2):
+    x = np.linspace(-1, 1, 60)
+    start, stop = np.tile([0.0, 1.0], 30), np.tile([1.0, 0.0], 30)
+    stop[1::2] = 2.0 + np.arange(30) % 7
+    histories = survival_data(
+        pd.DataFrame({"x": x}), time=stop, event=(start > 0) & (np.arange(60) % 3 > 0), start=start,
+        id=np.repeat(np.arange(30), 2),
+    )  # fmt: skip
+    tree = OptimalSurvivalTree(max_depth=1, tune=None).fit(histories)
+    assert "rows the tree was trained on" in quality_section(tree, histories, None, 20, 0)
+    assert "rows the tree was trained on" not in quality_section(tree, histories.take(np.arange(40)), None, 20, 0)
 
 
 @pytest.mark.parametrize("name", ["train", "test"])
