@@ -87,7 +87,7 @@ class SearchArrays(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes."""
+    """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes, S splits."""
 
     rows: IntMatrix  # (D, N) int32 rows of the children
     key: WordCube  # (D, G, 2) uint64 key of the left side of each split
@@ -101,7 +101,7 @@ class Nodes(NamedTuple):
     place: IntMatrix  # (D, G) int32 place of each split in ``shared``
     worst: FloatMatrix  # (D, G) most that the rows left of each split can cost
     total_worst: Floats  # (D,)
-    shared: FloatCube  # (D, G, G) most that the rows left of two splits can cost, by place; empty where not used
+    shared: FloatCube  # (D, S, S) most that the rows left of two splits can cost, by place; empty where not used
     score: FloatMatrix  # (D, G)
     due: FloatMatrix  # (D, T) price of each test
     context: WordCube  # (D, T, 2) uint64 what a child's prices add to its key, by the test made
@@ -316,6 +316,7 @@ def _layout(part: type, shape: Shape) -> Layout:
 def node_spaces(shape: Shape) -> Spaces:
     """Scratch for the recursion down to `MAX_DEPTH`."""
     n, g, d, tests = shape.rows, shape.codes, MAX_DEPTH + 1, shape.tests
+    splits = shape.kinds[1] if shape.use_similar else 0
     return {
         "rows": Space((d, n)),
         "key": Space((d, g, 2)),
@@ -329,7 +330,7 @@ def node_spaces(shape: Shape) -> Spaces:
         "place": Space((d, g)),
         "worst": Space((d, g)),
         "total_worst": Space((d,)),
-        "shared": Space((d, g, g) if shape.use_similar else (0, 0, 0)),
+        "shared": Space((d, splits, splits)),
         "score": Space((d, g)), "due": Space((d, tests)), "context": Space((d, tests, 2), zero=True),
         "two": Space((2, 5, g)), "n_left": Space((g,)), "known": Space((2, g)), "fewer": Space((g,)),
     }  # fmt: skip
