@@ -169,9 +169,13 @@ def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.nda
 
     Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
-    column's total.
+    column's total. Where all entries are 0 or one number, that stays one number in every column: all take the coarsest
+    grid.
     """
-    total = column_sums(np.abs(stats)) if counts is None else counts @ np.abs(stats)
+    size = np.abs(stats)
+    total = column_sums(size) if counts is None else counts @ size
+    if ((stats == 0.0) | (stats == size.max(initial=0.0))).all():
+        total = np.full_like(total, total.max(initial=0.0))
     exponent = np.ceil(np.log2(np.where(total > 0, total * MARGIN, 1.0)))
     grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid
