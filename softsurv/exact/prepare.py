@@ -179,7 +179,8 @@ def prepare(
     cancels = task.linear and size is None and split_costs is None and bounds.cancel
     if cancels:
         columns = columns - arrays.row_minima(columns)[:, None]
-    columns = arrays.round_to_grid(columns)
+    for part in (columns[:, :width], columns[:, width:]):
+        part[:] = arrays.round_to_grid(part)
     paid, least, row_kinds = split_costs is not None, float(min_leaf) * (1.0 - SIZE_TOLERANCE), None
     in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) ** 2 * columns.shape[1] <= LANE_PAIRS
     by_cuts = not paid and cuts_pay(task, bounds, codes, int(start[-1]), width, in_lanes)

@@ -87,7 +87,7 @@ class SearchArrays(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes."""
+    """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes, S splits."""
 
     rows: IntMatrix  # (D, N) int32 rows of the children
     key: WordCube  # (D, G, 2) uint64 key of the left side of each split
@@ -101,7 +101,7 @@ class Nodes(NamedTuple):
     place: IntMatrix  # (D, G) int32 place of each split in ``shared``
     worst: FloatMatrix  # (D, G) most that the rows left of each split can cost
     total_worst: Floats  # (D,)
-    shared: FloatCube  # (D, G, G) most that the rows left of two splits can cost, by place; empty where not used
+    shared: FloatCube  # (D, S, S) most that the rows left of two splits can cost, by place; empty where not used
     score: FloatMatrix  # (D, G)
     due: FloatMatrix  # (D, T) price of each test
     context: WordCube  # (D, T, 2) uint64 what a child's prices add to its key, by the test made
@@ -169,9 +169,13 @@ def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.nda
 
     Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
-    column's total.
+    column's total. Where all entries are 0 or one number, that stays one number in every column: all take the coarsest
+    grid.
     """
-    total = column_sums(np.abs(stats)) if counts is None else counts @ np.abs(stats)
+    size = np.abs(stats)
+    total = column_sums(size) if counts is None else counts @ size
+    if ((stats == 0.0) | (stats == size.max(initial=0.0))).all():
+        total = np.full_like(total, total.max(initial=0.0))
     exponent = np.ceil(np.log2(np.where(total > 0, total * MARGIN, 1.0)))
     grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid
@@ -316,6 +320,7 @@ def _layout(part: type, shape: Shape) -> Layout:
 def node_spaces(shape: Shape) -> Spaces:
     """Scratch for the recursion down to `MAX_DEPTH`."""
     n, g, d, tests = shape.rows, shape.codes, MAX_DEPTH + 1, shape.tests
+    splits = shape.kinds[1] if shape.use_similar else 0
     return {
         "rows": Space((d, n)),
         "key": Space((d, g, 2)),
@@ -329,7 +334,7 @@ def node_spaces(shape: Shape) -> Spaces:
         "place": Space((d, g)),
         "worst": Space((d, g)),
         "total_worst": Space((d,)),
-        "shared": Space((d, g, g) if shape.use_similar else (0, 0, 0)),
+        "shared": Space((d, splits, splits)),
         "score": Space((d, g)), "due": Space((d, tests)), "context": Space((d, tests, 2), zero=True),
         "two": Space((2, 5, g)), "n_left": Space((g,)), "known": Space((2, g)), "fewer": Space((g,)),
     }  # fmt: skip

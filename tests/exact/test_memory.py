@@ -11,8 +11,9 @@ import pytest
 
 from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
 from softsurv.errors import InvalidParameterError, LimitWarning
+from softsurv.exact.bounds import Bounds
 from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.memory import COPIES, Room, bytes_of, bytes_of_pairs, bytes_of_shares
+from softsurv.exact.memory import COPIES, Room, bytes_of, bytes_of_pairs, bytes_of_scratch, bytes_of_shares
 from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search
@@ -92,6 +93,19 @@ def test_what_pairs_of_splits_share_takes_a_share_of_the_limit():
         assert search.needed < limit
         found.append(search.solve(3, 8).report.objective)
     assert found[0] == found[1]
+
+
+def test_what_pairs_of_splits_share_takes_no_more_scratch_than_is_counted():
+    """Of 0/1 columns there are twice as many codes as splits: pairs of codes would take four times as much."""
+    rng = np.random.default_rng(2)
+    codes, label = (rng.random((150, 400)) < 0.3).astype(np.int32), rng.integers(0, 2, 150)
+    costs, kinds = label_costs.misclassification(label, 2), np.zeros(400, bool)
+    with_them, without = (
+        Search(label_costs.TASK, codes, np.full(400, 2), kinds, costs, bounds=Bounds(similar=similar))
+        for similar in (True, False)
+    )
+    taken = bytes_of_scratch(with_them.scratch) - bytes_of_scratch(without.scratch)
+    assert taken == pytest.approx(bytes_of_shares(with_them.problem), rel=0.15)
 
 
 def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():

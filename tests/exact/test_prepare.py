@@ -23,6 +23,15 @@ def test_checks_of_the_arguments():
         SplitCosts(np.array([1.0]), np.array([0]), np.ones(4), np.array([2.0]))
 
 
+@pytest.mark.parametrize("min_leaf", [1, 5])
+def test_errors_of_a_rare_class_are_counted_in_any_unit(min_leaf):
+    rng = np.random.default_rng(0)
+    codes, label = rng.integers(0, 2, (500, 20)).astype(np.int32), (np.arange(500) < 20).astype(int)
+    costs = 0.3 * label_costs.misclassification(label, 2)
+    search = Search(label_costs.TASK, codes, np.full(20, 2), np.zeros(20, bool), costs, min_leaf=min_leaf)
+    assert search.problem.row_kinds.unit == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize("weight", [[1.0, 1e-15], [1e308, 1e308], [np.inf, 1.0]])
 def test_weights_that_rounding_would_lose_are_refused(weight):
     with pytest.raises(InvalidParameterError, match="leave out the rows that weigh next to nothing"):

@@ -52,6 +52,16 @@ def test_counts_weigh_the_kinds_of_rows():
     np.testing.assert_array_equal(rounded, expanded[[0, -1]])
 
 
+def test_one_number_stays_one_number_in_every_column():
+    """Errors of a rare class weigh as much as those of a frequent one."""
+    rare = 0.3 * np.eye(2)[[0] * 3 + [1] * 997]
+    assert np.unique(round_to_grid(rare)).size == 2
+    assert np.unique(round_to_grid(0.3 * np.eye(2), np.array([3.0, 997.0]))).size == 2
+    other = np.where(rare > 0, rare, 0.1)  # columns of several numbers have grids of their own
+    for k in range(2):
+        np.testing.assert_array_equal(round_to_grid(other)[:, k], round_to_grid(other[:, [k]])[:, 0])
+
+
 def test_features_that_divide_alike_are_dropped():
     """Equal columns, and swapped ones of two codes; not a swapped one of three codes, nor one of another test."""
     a, b = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 1, 0])
