@@ -80,7 +80,7 @@ def main() -> None:
     """Time every case and show the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=["deep", "columns", "wide", "all"], default="all")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--depths", type=int, nargs="+", default=[3, 4, 5], help="of the wide sets")
     parser.add_argument("--limit", type=float, default=40.0, help="seconds for a wide set (default: 40)")
     parser.add_argument("--table", type=Path, help="where to write the tables too")
