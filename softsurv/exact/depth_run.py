@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.kernels.cache import Cache
-from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
+from softsurv.exact.kernels.nodes import ENOUGH, UNKNOWN, leaf_shares
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.root import solve_root
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
@@ -60,7 +60,12 @@ def root_bounds(problem: SearchArrays, local: Local | None) -> FloatArray:
         n = int(local.size[2])
         splits, stump = local.split_code[:n], local.stump[:, :n]
         stump = np.where(local.flipped[:n] == 1, stump[::-1], stump)
-        sides[:, splits] = np.minimum(stump, sides[:, splits] + 3 * problem.complexity)
+        bound = np.minimum(stump, sides[:, splits] + 3 * problem.complexity)
+        if problem.use_size:
+            left = np.where(local.flipped[:n] == 1, local.total[-1] - local.side[-1, :n], local.side[-1, :n])
+            size = np.stack([left, local.total[-1] - left])
+            bound = np.where(size < 3 * problem.min_leaf * ENOUGH, stump, bound)
+        sides[:, splits] = bound
     return sides
 
 

@@ -169,3 +169,21 @@ def test_least_weight_of_a_leaf():
     )  # fmt: skip
     expected = least_objective(label_costs.TASK, codes, nominal, statistics, np.zeros(len(codes)), 3, 8, 4)
     assert agree(search.solve(3).report.objective, expected)
+
+
+@pytest.mark.parametrize("least", [60, 75, 100])
+def test_sides_too_small_for_more_leaves_are_not_opened(least):
+    """They are leaves, or trees of two leaves, which the base case of the node above has found."""
+    rng = np.random.default_rng(0)
+    codes, event = rng.integers(0, 5, (300, 8)).astype(np.int32), rng.integers(0, 2, 300).astype(float)
+    statistics = np.column_stack([event, rng.exponential(size=300)])
+    reports = []
+    for look_ahead in (True, False):
+        search = Search(
+            relative_risk.TASK, codes, np.full(8, 5), np.zeros(8, bool), statistics, min_leaf=least,
+            bounds=Bounds(look_ahead=look_ahead),
+        )  # fmt: skip
+        reports.append(search.solve(4, 16).report)
+    assert reports[0].objective == pytest.approx(reports[1].objective)
+    assert reports[0].lower_bound == pytest.approx(reports[0].objective)
+    assert 4 * reports[0].details["base_cases"] < reports[1].details["base_cases"]

@@ -13,6 +13,9 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.cache import compare_and_swap, fetch_add, find, insert, tag_of
 from softsurv.exact.kernels.words import higher, lower
 
+ENOUGH = 1.0 - 1e-9
+"""Share of several least sizes of a leaf that a side must have for so many leaves: sums are rounded."""
+
 LEAF, UNKNOWN = -1.0, -2.0
 """Choices "no split" and "no solution yet"."""
 
@@ -135,16 +138,24 @@ def raise_similar(level, bound, split, left, right, left_most, right_most, n_spl
 def look_ahead(problem, level, nodes, local, value, leaves):
     """Lower bounds of both sides of every split from ``value`` (2, S), their best costs with fewer ``leaves``.
 
-    A side with that many leaves or more pays for them, and at least its equivalent points.
+    A side with that many leaves or more pays for them, and at least its equivalent points; a side that is too small
+    for so many leaves has none.
     """
     floor, total, ahead = nodes.floor[level], nodes.total_floor[level], nodes.ahead[level]
-    more = leaves * problem.complexity
+    more, size = leaves * problem.complexity, local.side.shape[0] - 1
+    least = leaves * problem.min_leaf * ENOUGH
     for s in range(local.size[2]):
         g, first = local.split_code[s], np.int64(local.flipped[s])
         ahead[0, g], ahead[1, g] = floor[g], total - floor[g]
         if problem.use_look_ahead:
             ahead[0, g] = lower(value[first, s], ahead[0, g] + more)
             ahead[1, g] = lower(value[1 - first, s], ahead[1, g] + more)
+            if problem.use_size:
+                here = local.side[size, s]
+                if here < least:
+                    ahead[first, g] = value[0, s]
+                if local.total[size] - here < least:
+                    ahead[1 - first, g] = value[1, s]
 
 
 @shared_kernel
