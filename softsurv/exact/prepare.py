@@ -261,7 +261,8 @@ def _by_cuts(
     limited: bool,
 ) -> bool:  # fmt: skip
     """Whether the search by cuts is right for the task and faster."""
-    kind = "other" if task.name == GIVEN.name else kind_of_search(task.linear, statistics, in_lanes)
+    kind = "two counts" if statistics.shape[1] == 2 else "other"
+    kind = kind if task.name == GIVEN.name else kind_of_search(task.linear, statistics, in_lanes)
     return bounds.cuts and bounds.interval and task.superadditive and cuts_pay(codes, n_codes, kind, limited)
 
 

@@ -19,12 +19,14 @@ CUT_WORK_OF = {
     "costs": CUT_WORK,
     "kinds": 0.75 * CUT_WORK,
     "lanes": 2.25 * CUT_WORK,
+    "two counts": 0.3 * CUT_WORK,
     "other": CUT_WORK,
 }
 """From how many times codes squared over cells on the search by cuts is faster, as whole searches of depth three took
 on 90 to 3,000 rows of 5 to 15 columns: by what base cases do where the task is known. Where a leaf costs the least of
 its sums, rows of few kinds are labels, which are counted by bits, and others are costs; where it does not, bounds skip
-little among rows of few kinds, such as classes for the Gini index. Histograms are added up eight at a time or not."""
+little among rows of few kinds, such as classes for the Gini index. Two counts are weighed anew in each of many
+searches, for F1 and the Matthews correlation. Histograms are added up eight at a time or not."""
 
 LIMITED_SHARE = 0.6
 """Share of this from which on it is faster under a limit on the size of leaves, measured likewise with 5 to 20 rows:

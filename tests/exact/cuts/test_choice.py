@@ -7,7 +7,9 @@ import pytest
 
 from softsurv.exact.cuts.choice import cuts_pay, kind_of_search
 from softsurv.exact.objectives import label_costs, relative_risk
+from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.search import Search
+from softsurv.exact.vector_search import VectorSearch
 
 
 def by_cuts(task, statistics, n_codes, features=5, least=1):
@@ -52,6 +54,14 @@ def test_a_limit_on_leaves_and_the_costs_of_base_cases_decide():
     assert cuts_pay(codes, 1000, "lanes", limited=True)
     assert not cuts_pay(codes, 1000, "lanes", limited=False)
     assert not cuts_pay(codes, 250, "two costs", limited=False)
+
+
+@pytest.mark.parametrize(("n_codes", "faster"), [(70, False), (90, True)])
+def test_two_counts_are_weighed_in_many_searches(n_codes, faster):
+    rng = np.random.default_rng(0)
+    codes, sides = rng.integers(0, n_codes, (600, 5)), (np.full(5, n_codes), np.zeros(5, bool))
+    errors = label_costs.misclassification(rng.integers(0, 2, 600), 2)
+    assert VectorSearch(ERRORS, codes, *sides, errors, depth=3, cuts=True).by_cuts == faster
 
 
 @pytest.mark.parametrize(("n_codes", "faster"), [(6, False), (11, False), (20, True)])
