@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.exact.cuts.choice import CUT_WORK
 from softsurv.exact.kernels.cache import Cache
 from softsurv.exact.kernels.nodes import ENOUGH, UNKNOWN, leaf_shares
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.root import solve_root
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
 from softsurv.exact.kernels.views import Packed
-from softsurv.exact.prepare import CUT_WORK
 from softsurv.exact.problem import Scratch, SearchArrays, Shared
 from softsurv.exact.row_kinds import ADDITION, BIT_COLUMN, BIT_PAIR
 

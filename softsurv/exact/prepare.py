@@ -14,6 +14,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.cuts.choice import cuts_pay, kind_of_search
 from softsurv.exact.equal_rows import merge_equal_rows
 from softsurv.exact.joint.scratch import joint_pays
 from softsurv.exact.kernels.bit_columns import RowKinds
@@ -21,20 +22,6 @@ from softsurv.exact.nesting import Grouped, Splits, as_given, group_columns
 from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
 from softsurv.exact.split_costs import SplitCosts, no_prices
 from softsurv.exact.task import Task
-
-CUT_WORK = 200.0
-"""The search by cuts looks at about so many cuts of a subset, each in one pass over its columns; the base cases look at
-all pairs of cuts."""
-
-CUT_WORK_OF = {"two labels": 0.5 * CUT_WORK, "labels": 4.0 * CUT_WORK, "lanes": 2.25 * CUT_WORK, "other": CUT_WORK}
-"""From how many times codes squared over cells on the search by cuts is faster, as whole searches of depth three took:
-by what base cases do where the task is known. They count bits, or they add up histograms, eight at a time or not."""
-
-CUT_ROWS = 100
-"""With fewer distinct rows no search is long, and of equally good trees the same one is taken as with few cuts."""
-
-CUT_CODES = 256
-"""With fewer bins (all features together) the base cases are faster whatever the rows."""
 
 LANE_PAIRS = 2**24
 """Most sums over pairs of bins (128 MB) for the children of a node of depth three to be solved eight at a time."""
@@ -183,7 +170,7 @@ def prepare(
         part[:] = arrays.round_to_grid(part)
     paid, least, row_kinds = split_costs is not None, float(min_leaf) * (1.0 - SIZE_TOLERANCE), None
     in_lanes = bounds.lanes and bounds.base_case and not paid and int(start[-1]) ** 2 * columns.shape[1] <= LANE_PAIRS
-    by_cuts = not paid and cuts_pay(task, bounds, codes, int(start[-1]), width, in_lanes)
+    by_cuts = not paid and _by_cuts(task, bounds, codes, int(start[-1]), columns[:, :width], in_lanes, size is not None)
     if bounds.bits and bounds.base_case and not by_cuts:
         row_kinds = row_kinds_of(
             columns, group, codes, start, nominal, cancels, task.worst,
@@ -270,17 +257,14 @@ def _uses(task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool,
     }
 
 
-def cuts_pay(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int, width: int, in_lanes: bool) -> bool:
-    """Whether the cuts of the distinct rows (U, P) are so many that they are searched one by one.
-
-    ``width``: how many statistics a row has; of labels one each.
-    """
-    proven = bounds.cuts and bounds.interval and task.superadditive
-    kind = "lanes" if in_lanes and task.name != GIVEN.name else "other"
-    if task.linear:
-        kind = "two labels" if width == 2 else "labels"
-    many = n_codes > CUT_CODES and float(n_codes) ** 2 > CUT_WORK_OF[kind] * codes.size
-    return proven and many and len(codes) >= CUT_ROWS
+def _by_cuts(
+    task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int, statistics: FloatArray, in_lanes: bool,
+    limited: bool,
+) -> bool:  # fmt: skip
+    """Whether the search by cuts is right for the task and faster."""
+    kind = "two counts" if statistics.shape[1] == 2 else "other"
+    kind = kind if task.name == GIVEN.name else kind_of_search(task.linear, statistics, in_lanes)
+    return bounds.cuts and bounds.interval and task.superadditive and cuts_pay(codes, n_codes, kind, limited)
 
 
 def _in_order(live: BoolArray, row_kinds: RowKinds | None) -> NDArray[np.int32]:

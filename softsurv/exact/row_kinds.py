@@ -173,10 +173,15 @@ def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> An
     return bits
 
 
+def look_of_few_kinds(columns: Any) -> bool:
+    """Whether the first rows of the statistics (N, W) are of few kinds, so that all may be."""
+    some = np.ascontiguousarray(columns[:WORD])
+    return len(set(some.view(np.dtype((np.void, some.shape[1] * some.itemsize))).ravel().tolist())) <= MAX_KINDS
+
+
 def kinds_of(columns: Any) -> tuple[Any, Any] | None:
     """Different rows (C, W) of the statistics (N, W), sorted, and which of them each row is; None where too many."""
-    some = np.ascontiguousarray(columns[:WORD])
-    if len(set(some.view(np.dtype((np.void, some.shape[1] * some.itemsize))).ravel().tolist())) > MAX_KINDS:
+    if not look_of_few_kinds(columns):
         return None
     kind, left, found = np.empty(len(columns), np.int64), np.ones(len(columns), np.bool_), list[Any]()
     by_column = np.ascontiguousarray(columns.T)
