@@ -115,9 +115,11 @@ def test_a_set_that_is_cut_off_says_so(survival):
     assert "found before the time limit" in str(near) or near.n_trees <= 1
     near.status = Status.INTERRUPTED
     assert "found before the interruption with" in str(near)
-    many = OptimalSurvivalTree(max_depth=4, min_samples_leaf=1, memory_limit=1e6, thresholds="all")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 5, (3000, 6)), columns=list("abcdef"))
+    many = OptimalSurvivalTree(max_depth=3, memory_limit=1e6)
     with pytest.warns(LimitWarning, match="the rows take as a table"):
-        many.fit(survival._parts._rows.table, _pairs(survival))
+        many.fit(table, (rng.random(3000) < 0.5, rng.exponential(size=3000)))
     part = many.rashomon_set(0.5)
     assert part.status == Status.MEMORY_LIMIT
     assert part.n_trees >= 0
@@ -129,11 +131,6 @@ def test_needed_columns_do_not_wait_for_a_list_of_trees(rows):
     cut_off, whole = tree.rashomon_set(0.0, time_limit=0.0), tree.rashomon_set(0.0)
     assert (cut_off.n_trees, whole.n_trees) == (0, 1)
     assert cut_off.needed_features == whole.needed_features == next(iter(whole)).features != ()
-
-
-def _pairs(tree):
-    rows = tree._parts._rows
-    return rows.event, rows.time
 
 
 def test_a_set_needs_its_rows_and_a_sum_over_leaves(fitted, rows):
