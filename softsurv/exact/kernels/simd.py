@@ -60,6 +60,8 @@ def loading(kind: Vector, align: int) -> Callable[..., Any]:
 
     @intrinsic
     def load(typingctx: Any, array: Any, index: Any) -> Any:
+        """array[index : index + lanes] as a vector."""
+
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             """Machine code of the call."""
             return builder.load(place_of(kind.shape, context, builder, signature.args[0], *args), align=align)
@@ -74,6 +76,8 @@ def storing(kind: Vector, align: int) -> Callable[..., Any]:
 
     @intrinsic
     def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+        """array[index : index + lanes] = value"""
+
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             """Machine code of the call."""
             place = place_of(kind.shape, context, builder, signature.args[0], args[0], args[1])

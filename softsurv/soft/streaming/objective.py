@@ -88,6 +88,7 @@ class StreamedObjective:
         """Where the rows of each chunk end, and the features of one row of each leaf that has any, (<= L, P)."""
 
         def part(number: int) -> tuple[InLeaf, NDArray[np.floating]]:
+            """Those of one chunk."""
             design = self.store.design(number)
             x = torch.from_numpy(design)[None].to(routing)
             at = hbp_leaf(linear(routing, x), self.depth)  # (1, n)
